@@ -1,7 +1,7 @@
 // Decides whether to believe that a sound is a mailbox's beep, and when. After a machine's greeting
-// we believe the beep immediately. After a hello, the same sound is more likely a microwave. We
-// then wait for as long as appliances and the network take to repeat a tone, and reject the beep if
-// another tone or a voice follows. A mailbox is silent after its beep.
+// we believe the beep immediately. After a hello, the same sound is more likely a microwave. So we
+// wait as long as appliances and the network need to repeat a tone, and reject the beep if another
+// tone or a voice follows. A mailbox stays silent after its beep.
 
 import { frameMs } from './frame.ts';
 import type { ToneFound } from './tones/tone-detector.ts';
@@ -9,18 +9,18 @@ import type { ToneDoubt } from './tones/tone-doubt.ts';
 
 /** What detection knows about who picked up. */
 export type Answerer =
-  /** A verdict of "machine", or detection is done and the call is leaving a message. */
+  /** The verdict is "machine", or detection has ended and the call is leaving a message. */
   | 'machine'
-  /** No voice so far. */
+  /** We haven't heard a voice yet. */
   | 'silence'
   /**
-   * A voice was heard, but there is no verdict yet. Or the voice kept talking like a recording
-   * after a verdict of "human".
+   * We heard a voice but don't have a verdict yet, or the voice kept talking like a recording after
+   * the verdict "human".
    */
   | 'undecided'
-  /** A verdict of "human" after a longer greeting, which is wrong more often than after a hello. */
+  /** The verdict is "human" after a longer greeting. It's wrong more often than after a hello. */
   | 'person'
-  /** A verdict of "human" after a hello, or a hello without a verdict yet. */
+  /** We heard a hello, with or without the verdict "human". */
   | 'hello';
 
 type Decision = 'yes' | 'no' | 'wait';
@@ -59,19 +59,16 @@ const believed: Readonly<Record<Answerer, Readonly<Record<ToneDoubt, Decision>>>
 /** Microwaves, fridges and washing machines repeat their beep within 0.9 s. */
 const applianceWaitMs = 1_100;
 /**
- * The network's pauses are as long as its tones (E.180 allows a tenth more). The wait is longer
- * than the tone by this much, which leaves time to recognise the next tone.
+ * The network's pauses are as long as its tones (E.180 allows a tenth more), so we wait for the
+ * tone's length plus this slack, in which we'd recognise the next tone.
  */
 const cadenceSlackMs = 240;
-/**
- * Minimum wait for the network's next tone. After a tone of 200 ms, the next one may come 600 ms
- * later.
- */
+/** Minimum wait for the network's next tone, which may come up to 600 ms after a 200 ms tone. */
 const minCadenceWaitMs = 740;
-/** A shorter sound is an echo of the tone, or a click. */
+/** Anything shorter is probably an echo of the tone, or a click. */
 const speaksForMs = 160;
 const samePitch = 0.025;
-/** A pitch once rejected as a beep stays rejected. The class remembers this many pitches. */
+/** Number of rejected pitches that we remember. Once rejected as a beep, a pitch stays rejected. */
 const maxRejected = 8;
 
 export class BeepBelief {
@@ -81,8 +78,8 @@ export class BeepBelief {
   #rejected: readonly number[] = [];
 
   /**
-   * True while we wait to see whether anything follows a beep. Detection gives no verdict
-   * meanwhile.
+   * True while we wait to see whether anything follows a beep. In the meantime, detection doesn't
+   * give a verdict.
    */
   get waiting(): boolean {
     return this.#waitingFor !== undefined;
@@ -93,16 +90,18 @@ export class BeepBelief {
     return hz > 0 && isNear(this.#rejected, hz);
   }
 
-  /** Returns true if `take` will return this tone as a beep in the frame in which it is found. */
+  /**
+   * Returns true if `take` will report this tone as a beep immediately, in the frame that ends it.
+   */
   isSure({ kind, hz, doubt }: ToneFound, answerer: Answerer): boolean {
     if (kind !== 'beep' || this.waiting || isNear(this.#rejected, hz)) return false;
     return believed[answerer][doubt] === 'yes';
   }
 
   /**
-   * Takes the next frame: the tone that ended in it, the pitch of the tone under way (0 without a
-   * tone), and whether a voice is heard. Returns a beep once it is believed, up to a second after
-   * its end, and any other tone as soon as it ends.
+   * Processes the next frame: the tone that ended in it, the pitch of the current tone (0 if there
+   * isn't one), and whether someone is speaking. Returns a beep once we believe it, up to a second
+   * after it ended. Other tones are returned as soon as they end.
    */
   take(
     found: ToneFound | undefined,
@@ -121,7 +120,7 @@ export class BeepBelief {
   }
 
   #ended(found: ToneFound, answerer: Answerer): ToneFound | undefined {
-    // The network may repeat a tone that it sent once.
+    // The network may well send this tone again.
     if (found.kind === 'signalling') this.#reject(found.hz);
     if (found.kind !== 'beep') return found;
     if (isNear(this.#rejected, found.hz)) return undefined;

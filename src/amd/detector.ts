@@ -1,6 +1,6 @@
-// Answering machine detection for one call: it takes frames of the far end's audio and returns AMD
-// events. It has no clock and no I/O: the same frames give the same events, however fast they
-// arrive.
+// Answering machine detection for one call: audio frames from the far end go in, AMD events come
+// out. There is no clock and no I/O, so the same frames always produce the same events, no matter
+// how fast they arrive.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
@@ -11,27 +11,27 @@ import type { Transcription } from './stt/transcription.ts';
 
 export type Detector = {
   /**
-   * Takes the next 20 ms since the 200 OK: 160 samples at 8 kHz. `lost` means that the frame never
-   * arrived: its content is ignored, but its time counts. `sentPower` is the power of the audio
-   * sent in the previous 20 ms (1: full scale). Returns the events of this frame: usually none, and
-   * always none after `done`. Never throws.
+   * Processes the next 20 ms since the 200 OK: 160 samples at 8 kHz. If the frame never arrived
+   * (`lost`), its content is ignored but its time still counts. `sentPower` is the power of the
+   * audio that we sent in the previous 20 ms (1: full scale). Returns this frame's events, usually
+   * none and always none after `done`. Never throws.
    */
   push(frame: Int16Array, lost: boolean, sentPower?: number): readonly AmdEvent[];
   /**
-   * Takes the words that a recogniser has understood so far. From the next frame on, they replace
-   * the detector's own count, provided that the recogniser keeps up with the audio.
+   * Passes on the words that a recogniser has understood so far. From the next frame on, they
+   * replace the detector's own count as long as the recogniser keeps up with the audio.
    */
   understand(transcription: Transcription): void;
   /**
-   * Ends detection and the ear. Returns `amd_stopped` with this reason, unless it was returned
-   * before. Call it for every detector, because it frees memory outside the JavaScript heap.
+   * Ends detection and the ear. Returns `amd_stopped` with this reason, unless an earlier call
+   * already did. Call it for every detector, because it frees memory outside the JavaScript heap.
    */
   stop(reason: string): readonly AmdEvent[];
-  /** True once `amd_stopped` was returned. */
+  /** True once `amd_stopped` has been returned. */
   readonly done: boolean;
   /**
    * What the call's plan hears, until `stop`. Undefined unless the request wants a message left
-   * (`waitForBeepMs`). Without an ear, frames are not analysed after `done`.
+   * (`waitForBeepMs`). Without an ear, we don't analyse frames after `done`.
    */
   readonly ear?: PlanEar | undefined;
 };
@@ -43,8 +43,8 @@ const nothing: readonly AmdEvent[] = [];
 export const createDetector: CreateDetector = (settings) => new CallDetector(settings);
 
 /**
- * A class, because a getter of an object literal makes every read slow, fifty times a second per
- * call.
+ * This is a class because getters on an object literal are slow to read, and we'd read them fifty
+ * times a second per call.
  */
 class CallDetector implements Detector {
   readonly #grammar: EventGrammar;
@@ -76,8 +76,7 @@ class CallDetector implements Detector {
       if (this.#grammar.done && ear === undefined) this.#release();
       return events;
     } catch {
-      // Only WebAssembly running out of memory can cause this. The call continues without
-      // detection.
+      // This can only happen if WebAssembly runs out of memory. The call goes on without detection.
       this.#release();
       return this.#grammar.fail();
     }

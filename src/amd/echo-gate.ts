@@ -1,26 +1,26 @@
-// Keeps the gateway from hearing its own audio, some of which the line returns, quieter and
-// delayed. A frame that could be an echo is attenuated until it counts as neither voice nor tone. A
-// frame louder than any echo must come from the far end. (This is Geigel's double-talk detector,
-// applied to the power of frames.)
+// Keeps the gateway from hearing itself: the line may return some of our audio, quieter and
+// delayed. We attenuate any frame that could be an echo until it counts as neither voice nor tone.
+// A frame louder than any echo must come from the far end. (This is Geigel's double-talk detector,
+// applied to frame power.)
 
 import { frameSamples } from './frame.ts';
 
-/** 700 ms: a round trip by satellite, plus the buffers on the way. */
+/** 700 ms: a satellite round trip plus the buffers along the way. */
 const keptFrames = 35;
 /**
- * Bounds of the echo limit. Hybrids return the sound at least 12 dB quieter, and most lines return
- * nothing at all. On such lines the limit falls, so that the gate also passes a quiet far end.
+ * Bounds for the echo limit. Hybrids return our audio at least 12 dB quieter, but most lines don't
+ * return any. On those lines the limit drops, so the gate lets a quiet far end through.
  */
 const maxEchoLimit = powerOf(-12);
 const minEchoLimit = powerOf(-34);
-/** A later echo may be louder than the measured one by this much. */
+/** A later echo may be this much louder than the one that we measured. */
 const allowance = powerOf(8);
 /**
- * Number of frames that the gate takes for echo before it adapts the limit. Earlier, the first echo
- * may not have returned yet.
+ * Number of possible echo frames before the gate adapts its limit. Any earlier, the first echo may
+ * still be on its way.
  */
 const learningFrames = 75;
-/** −60 dBFS: quieter sound is inaudible and is not used for learning. */
+/** −60 dBFS. We don't learn from anything quieter, because it's inaudible. */
 const audiblePower = powerOf(-60);
 const attenuationShift = 5;
 
@@ -36,15 +36,15 @@ export class EchoGate {
   #limit = maxEchoLimit;
 
   /**
-   * Returns the next 20 ms as the analysis may hear it: the frame itself, or an attenuated copy in
-   * a buffer that the next call overwrites. `sentPower` is the power of the audio sent in the
+   * Returns the next 20 ms for the analysis: either the frame itself, or an attenuated copy in a
+   * buffer that the next call overwrites. `sentPower` is the power of the audio that we sent in the
    * previous 20 ms (1: full scale).
    */
   pass(frame: Int16Array, sentPower: number): Int16Array {
     this.#sent[this.#at] = sentPower;
     this.#at = (this.#at + 1) % keptFrames;
     this.#quietFrames = sentPower > audiblePower ? 0 : this.#quietFrames + 1;
-    // No echo can be on its way.
+    // We haven't sent anything lately, so this can't be an echo.
     if (this.#quietFrames >= keptFrames) return frame;
     const power = framePower(frame);
     const loudestSent = Math.max(...this.#sent);

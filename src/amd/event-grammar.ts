@@ -1,9 +1,9 @@
-// The only place that emits AMD events, so that they always come in this order:
+// The only place that emits AMD events, which guarantees this order:
 //   ( human [tone]
 //   | [machine] [stopped_speaking] [tone]
 //   | no_speech | decision_timeout | error
 //   ) stopped
-// `stopped_speaking` and `tone` never come without a verdict. This file also owns the timers, which
+// `stopped_speaking` and `tone` never occur without a verdict. The timers live here too. They
 // advance with each frame.
 
 import type { AmdSettings } from '../calls/call-types.ts';
@@ -16,20 +16,23 @@ import { decide, isHello } from './verdict.ts';
 import type { Utterance } from './voice/utterance.ts';
 
 /**
- * For this long after a human verdict, a beep corrects the verdict. If speech follows the verdict,
- * detection listens for longer (`beepWithinMs`).
+ * A beep within this time corrects the verdict "human". If speech follows that verdict, detection
+ * listens even longer (`beepWithinMs`).
  */
 const humanListenMs = 5_000;
 /**
- * A person says no more than this to a silent caller: "Hello? Who is this?" More speech after the
- * verdict sounds like a recording.
+ * A person doesn't say more than this to a silent caller: "Hello? Who is this?" Anyone who keeps
+ * talking after the verdict sounds like a recording.
  */
 const recordingMs = 1_000;
-/** A mailbox beeps within this time after its last word, here the last word since the verdict. */
+/**
+ * A mailbox beeps within this time after its last word. Here we count from the last word since the
+ * verdict.
+ */
 const beepWithinMs = 3_500;
 /**
- * Longest wait for the end of a greeting, from the answer: longer than the longest announcements.
- * If the call will leave a message, this also bounds the wait for the beep.
+ * How long we wait for a greeting to end, counted from the answer. Even the longest announcements
+ * are shorter. If the call is going to leave a message, this bounds the wait for the beep too.
  */
 const maxGreetingMs = 60_000;
 const toneConfidence = 0.95;
@@ -41,21 +44,24 @@ const machineToneReasons: Readonly<Record<ToneFound['kind'], string>> = {
   signalling: 'tone',
 };
 
-/** What one frame contained. The same object for every frame; its fields change. */
+/** What we heard in one frame. The object is reused: its fields change with every frame. */
 export type Heard = {
   readonly utterance: Utterance | undefined;
   readonly found: ToneFound | undefined;
-  /** A tone is under way and not classified yet. Until it is, silence leads to no verdict. */
+  /**
+   * There's a tone that we haven't classified yet. Until we have, silence doesn't lead to a
+   * verdict.
+   */
   readonly tonePending: boolean;
-  /** Pitch of a steady tone under way; 0 without such a tone. */
+  /** Pitch of the current tone if it's steady, otherwise 0. */
   readonly toneHz: number;
-  /** A tone that will most likely be `found` two frames later. */
+  /** A tone that will most likely become `found` two frames later. */
   readonly ending: ToneFound | undefined;
 };
 
 /**
- * What the phases see: `found` holds a beep only if it is believed. The same object for every
- * frame.
+ * What the phases see. `found` contains a beep only if we believe it. The object is reused for
+ * every frame.
  */
 type Believed = { -readonly [Member in 'utterance' | 'found' | 'tonePending']: Heard[Member] };
 
@@ -68,14 +74,14 @@ type Phase =
       readonly saidHello: boolean;
     }
   /**
-   * A machine speaks, or is about to. `screened`: the machine is a call screener that asked who is
-   * calling.
+   * A machine is speaking, or is about to. If `screened` is set, the machine is a call screener
+   * that asked who is calling.
    */
   | { readonly name: 'greeting'; readonly screened: boolean }
   | { readonly name: 'awaitingTone' }
   /**
-   * The screener's question has ended. The next voice is judged afresh, but no second verdict may
-   * follow the first.
+   * The screener has finished its question. We judge the next voice afresh, but can't emit a second
+   * verdict.
    */
   | { readonly name: 'screened' }
   | { readonly name: 'done' };
@@ -83,12 +89,12 @@ type Phase =
 const noEvents: readonly AmdEvent[] = [];
 
 /**
- * What the functions of a phase read, and where they add their events. The same object for every
+ * Input for the phase functions, and where they add their events. The object is reused for every
  * frame.
  */
 type Step = {
   readonly settings: AmdSettings;
-  /** Forgets what was said so far, because another voice speaks next. */
+  /** Forgets what was said so far, because someone else speaks next. */
   readonly rearm: () => void;
   elapsedMs: number;
   events: readonly AmdEvent[];
@@ -100,7 +106,7 @@ export class EventGrammar {
   #transcription: Transcription | undefined;
   readonly #belief = new BeepBelief();
   /**
-   * The last frame, with a beep in it only if the beep is believed. The same object for every
+   * The last frame, which contains a beep only if we believe it. The object is reused for every
    * frame.
    */
   readonly believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
@@ -114,8 +120,8 @@ export class EventGrammar {
   }
 
   /**
-   * Takes the next frame and returns its events. After `done` it returns no events, but it still
-   * updates `believed`.
+   * Processes the next frame and returns its events. After `done` there are no more events, but
+   * `believed` is still updated.
    */
   advance(heard: Heard): readonly AmdEvent[] {
     const phase = this.#phase;
@@ -137,13 +143,13 @@ export class EventGrammar {
     return this.#enter(react(phase, believed, phrase, step));
   }
 
-  /** Returns true if a tone is ending that will be believed to be a beep as soon as it is found. */
+  /** Returns true if the tone that is ending will be accepted as a beep as soon as it's found. */
   expectsBeep(heard: Heard): boolean {
     if (heard.ending === undefined) return false;
     return this.#belief.isSure(heard.ending, answererOf(this.#phase, heard));
   }
 
-  /** Takes a recogniser's words. They count from the next frame on. */
+  /** Passes on a recogniser's words, which count from the next frame on. */
   understand(latest: Transcription): void {
     this.#transcription = latest;
   }
@@ -209,7 +215,7 @@ function deciding(
 }
 
 /**
- * Handles a tone that no person makes: a fax, the three tones before a network announcement, or a
+ * Handles tones that people don't make: a fax, the three tones before a network announcement, or a
  * beep.
  */
 function machineTone(found: ToneFound, utterance: Utterance | undefined, step: Step): Phase {
@@ -264,8 +270,8 @@ function human(phase: Phase & { name: 'human' }, heard: Believed, step: Step): P
 }
 
 /**
- * Returns true while a greeting may still end with a beep. A greeting that paused after its "Hi."
- * continues at length, whether the caller answers or not.
+ * Returns true while a greeting may still end with a beep. A recorded greeting that merely paused
+ * after its "Hi." goes on at length, whether or not the caller answers.
  */
 function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Believed): boolean {
   if (tonePending) return true;
@@ -274,19 +280,19 @@ function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Believ
 
 function saidSinceMs(speechBeforeMs: number, utterance: Utterance | undefined): number {
   const { speechMs } = utterance ?? { speechMs: 0 };
-  // Less speech than before: a louder voice has replaced the first one.
+  // If there's less speech than before, a louder voice has replaced the first one.
   return speechMs < speechBeforeMs ? speechMs : speechMs - speechBeforeMs;
 }
 
 /**
- * Returns who picked up. This decides whether a beep more likely comes from a mailbox or from an
- * appliance in a person's room.
+ * Returns who picked up. It tells us whether a beep is more likely a mailbox or an appliance in
+ * someone's room.
  */
 function answererOf(phase: Phase, { utterance }: Heard): Answerer {
   switch (phase.name) {
     case 'greeting':
     case 'awaitingTone':
-    // The call is leaving a message, or will.
+    // The call is leaving a message, or is about to.
     case 'done':
       return 'machine';
     case 'human': {
@@ -307,7 +313,7 @@ function greeting(phase: Phase & { name: 'greeting' }, heard: Believed, step: St
       ? emitTone(found, utterance, step)
       : greetingEndedByTone(found, utterance, step);
   }
-  // The network's three tones came, but no announcement followed.
+  // We heard the network's three tones, but no announcement after them.
   if (utterance === undefined) return awaitingTone(phase, heard, step);
   const { greetingCompletionTimeoutMs } = step.settings.timers;
   if (!heard.tonePending && utterance.pauseMs >= greetingCompletionTimeoutMs) {
@@ -336,9 +342,9 @@ function toneLimitMs({ settings }: Step): number {
 }
 
 /**
- * Waits for the voice after a call screener's question. The assistant that asked who is calling
- * puts a person through, takes a message, or hangs up. The machine verdict stands, so the reason of
- * `amd_stopped` says who spoke next. The beep of a mailbox is reported as usual.
+ * Waits for the voice after a call screener's question. The assistant may put a person through,
+ * take a message, or hang up. The verdict "machine" can't change any more, so we report who spoke
+ * next in the reason for `amd_stopped`. A mailbox's beep is reported as usual.
  */
 function screened(phase: Phase, heard: Believed, step: Step): Phase {
   const { utterance, found } = heard;

@@ -1,5 +1,5 @@
-// Analyses one call frame by frame: level, voice, tones, and what was said. It gives no verdict and
-// emits no events.
+// Analyses one call frame by frame: level, voice, tones, and what was said. Verdicts and events are
+// made elsewhere.
 
 import type { Heard } from './event-grammar.ts';
 import { frameSamples } from './frame.ts';
@@ -9,8 +9,8 @@ import { createUtteranceTracker } from './voice/utterance.ts';
 import { createVoiceActivity, type VoiceActivity } from './voice/voice-activity.ts';
 
 /**
- * What one frame contained, with details for the ear and for plots. The same object for every
- * frame; its fields change.
+ * What we heard in one frame, with details for the ear and for plots. The object is reused: its
+ * fields change with every frame.
  */
 export type HeardInDetail = Heard & {
   readonly speech: boolean;
@@ -18,8 +18,8 @@ export type HeardInDetail = Heard & {
 };
 
 /**
- * If the line falls to digital silence from one frame to the next, an upstream gateway has filled
- * in for a lost packet. Longer digital silence is real silence.
+ * If the line drops to digital silence from one frame to the next, an upstream gateway has probably
+ * filled in for a lost packet. Anything longer than this is real silence.
  */
 const maxFilledFrames = 3;
 const silentPower = 1e-9;
@@ -48,7 +48,7 @@ export class FrameAnalyzer {
     this.#voiceActivity = createVoiceActivity(this.#recent);
   }
 
-  /** Analyses the next 20 ms. `lost`: the frame never arrived. */
+  /** Analyses the next 20 ms. Set `lost` if the frame never arrived. */
   analyze(frame: Int16Array, lost: boolean): HeardInDetail {
     const heard = this.#heard;
     const recent = this.#recent;
@@ -66,12 +66,12 @@ export class FrameAnalyzer {
     return heard;
   }
 
-  /** Forgets what was said so far, because another voice speaks next. */
+  /** Forgets what was said so far, because someone else speaks next. */
   restart(): void {
     this.#utterances.restart();
   }
 
-  /** Frees the memory. Do not use the analyser afterwards. */
+  /** Frees the memory. Don't use the analyser afterwards. */
   release(): void {
     this.#voiceActivity.release();
   }

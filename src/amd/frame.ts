@@ -5,7 +5,7 @@ export const frameMs = 20;
 export const frameSamples = 160;
 export const sampleRateHz = 8_000;
 
-/** Level of digital silence, for which the logarithm is undefined. */
+/** Level that we assign to digital silence, because its logarithm is undefined. */
 export const silenceDbfs = -96;
 
 /** Converts a power (1: full scale) to dBFS. */

@@ -1,6 +1,6 @@
-// What a call's plan hears, frame by frame: beeps as soon as they end, and who speaks. The ear
-// reads detection's analysis, which continues after the verdict for this purpose. This way the plan
-// and detection agree about each beep.
+// What a call's plan hears, frame by frame: beeps as soon as they end, and who is speaking. The ear
+// uses detection's own analysis, which we keep running after the verdict, so the plan and detection
+// always agree about a beep.
 
 import { EchoGate } from './echo-gate.ts';
 import type { EventGrammar } from './event-grammar.ts';
@@ -19,13 +19,13 @@ export class PlanEar {
   readonly #restart: () => void;
   readonly #gate = new EchoGate();
   /**
-   * Set at the first message. From then on, the echo of the messages is removed. Until then,
-   * detection hears the line unchanged.
+   * Set at the first message. From then on, we remove the messages' echo. Until then, detection
+   * hears the line as it is.
    */
   #isGated = false;
-  /** The ear reported the ending beep before detection found it. */
+  /** True if the ear has already reported the beep that is ending, before detection found it. */
   #reportedEarly = false;
-  /** Speech from before `forgetSpeaker`, which detection still counts until it is done. */
+  /** Speech from before `forgetSpeaker`. Detection still counts it until `done`. */
   #forgottenMs = 0;
 
   /**
@@ -43,7 +43,7 @@ export class PlanEar {
     return this.#isGated ? filtered : frame;
   }
 
-  /** Takes the analysis of the frame. Call it after the grammar has taken the same frame. */
+  /** Hears one analysed frame. Call it after the grammar has processed the same frame. */
   hear(heard: HeardInDetail): void {
     const { found, tonePending } = this.#grammar.believed;
     const isEarly = this.#grammar.expectsBeep(heard);
@@ -55,8 +55,7 @@ export class PlanEar {
   }
 
   /**
-   * Waits for a new speaker. Also drops the beep of this frame, because detection may have reported
-   * it.
+   * Waits for a new speaker. Also drops this frame's beep, because detection may have reported it.
    */
   forgetSpeaker(): void {
     this.#isGated = true;

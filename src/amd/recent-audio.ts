@@ -1,20 +1,22 @@
-// The latest 128 ms of the line, shared by all analysers, with the measures that one pass over a
-// new frame gives.
+// The line's latest 128 ms, shared by all analysers, and what we can measure in one pass over a new
+// frame.
 
 import { decibels, frameSamples, silenceDbfs } from './frame.ts';
 
 /**
- * The analyser that looks back furthest needs 800 samples. The size is a power of two, so that a
- * mask wraps the index.
+ * No analyser looks back further than 800 samples. The size is a power of two so that we can wrap
+ * the index with a mask.
  */
 const keptSamples = 1_024;
 export const ringMask = keptSamples - 1;
 export const fullScalePower = 32_768 ** 2;
 
 export type RecentAudio = {
-  /** A ring buffer. */
+  /** Ring buffer. */
   readonly samples: Int16Array;
-  /** Index of the next sample. The latest samples lie before it, modulo the buffer's length. */
+  /**
+   * Index of the next sample. The latest samples are just before it, modulo the buffer's length.
+   */
   end: number;
   /** Power of the latest frame (1: full scale). */
   power: number;
@@ -34,7 +36,7 @@ export function addFrame(recent: RecentAudio, frame: Int16Array): void {
   let energy = 0;
   let product = 0;
   let last = 0;
-  // Two samples per iteration, because the sums then depend less on one another.
+  // Two samples per iteration: this way the sums depend less on one another, which is faster.
   for (let index = 0; index < frameSamples; index += 2) {
     const sample = frame[index] as number;
     const next = frame[index + 1] as number;

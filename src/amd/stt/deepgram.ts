@@ -1,6 +1,6 @@
 // Deepgram's streaming protocol (developers.deepgram.com, "Live Audio"): settings in the query, raw
-// audio as binary messages, `Results` as JSON. `KeepAlive` is for streams that pause. This stream
-// never pauses, because silence is sent as audio.
+// audio as binary messages, `Results` as JSON. We don't need `KeepAlive`: it's for streams that
+// pause, and we send silence as audio.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { type Message, milliseconds, type Protocol, parseObject, timedWords } from './protocol.ts';
@@ -23,8 +23,8 @@ export function deepgramProtocol(
 }
 
 function queryOf(settings: SpeechToTextSettings): Record<string, string> {
-  // Deepgram has no setting for how long to wait for more speech. The gap that ends an utterance
-  // comes closest.
+  // Deepgram doesn't have a setting for how long to wait for more speech. The gap that ends an
+  // utterance is the closest thing.
   const utteranceEndMs = settings.sttVendorUtteranceEndMs ?? settings.continuousASRTimeoutInMS ?? 0;
   const { sttVendorEndpointing, sttLabel } = settings;
   return {
@@ -47,7 +47,7 @@ function readMessage(text: string): Message {
   const message = parseObject(text);
   if (message === undefined) return { kind: 'rubbish' };
   if (message['type'] === 'Error') return { kind: 'error' };
-  // Metadata, SpeechStarted, UtteranceEnd, and the types of later versions.
+  // Metadata, SpeechStarted, UtteranceEnd, or a type from a later version.
   if (message['type'] !== 'Results') return { kind: 'other' };
   const best = bestOf(message['channel']);
   const transcript = best?.transcript;

@@ -1,5 +1,5 @@
-// Offhook's own protocol, small enough to put any engine behind it. sip-config/speech-to-text.md
-// describes it.
+// Offhook's own protocol, small enough to put any engine behind it. See
+// sip-config/speech-to-text.md.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { type Message, milliseconds, type Protocol, parseObject } from './protocol.ts';
@@ -18,7 +18,7 @@ export function genericProtocol(
     sampleRate: 8_000,
     channels: 1,
     interim: settings.interim ?? true,
-    // JSON omits members that are undefined.
+    // Undefined fields don't make it into the JSON.
     label: sttLabel,
     continuousASRTimeoutInMS,
     utteranceEndMs: sttVendorUtteranceEndMs,

@@ -1,5 +1,5 @@
-// Finds the phrases of a language in a transcript. Each phrase must match exactly: change one word,
-// and many phrases become something that people say.
+// Finds a language's phrases in a transcript. Phrases must match exactly, because many of them turn
+// into something that people say if a single word changes.
 
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
@@ -9,40 +9,40 @@ import { uncontracted } from './words.ts';
 export type PhraseFinder = {
   settling(transcript: string): SettlingPhrase | undefined;
   /**
-   * Returns true if the transcript ends with an offer to help. The speaker then waits for an
+   * Returns true if the transcript ends with an offer to help, i.e. the speaker is waiting for an
    * answer.
    */
   asksForHelp(transcript: string): boolean;
 };
 
 /**
- * Matches the `…` of a phrase: enough words for "your name, your number and a short", too few to
- * join two sentences.
+ * Matches the `…` in a phrase: enough words for "your name, your number and a short", but too few
+ * to join two sentences.
  */
 const gap = '(?:\\S+ ){0,6}?';
-/** Matches "… you today" or "… my dear". More words are another sentence. */
+/** Matches "… you today" or "… my dear". Any more words would be another sentence. */
 const ending = '(?:\\S+ ){0,3}$';
-/** Only the end of the text is searched. The earlier text was searched when it arrived. */
+/** We only search the end of the text, because we searched the rest when it arrived. */
 const latestCharacters = 500;
 
 /**
- * One finder per language and one for all languages. Building the patterns takes some milliseconds,
- * which is too long while calls are up.
+ * One finder per language, plus one for all languages. Building the patterns takes a few
+ * milliseconds, which is too long while calls are up.
  */
 const finders = new Map<string, PhraseFinder>();
 
 export function phraseFinder(language: string): PhraseFinder {
   const base = language.toLowerCase().split(/[-_]/, 1)[0] ?? '';
   const isListed = Object.hasOwn(phrasesByLanguage, base);
-  // A provider's own language name, e.g. `multi`, may mean any language. Other languages have no
-  // phrases.
+  // A provider's own language name, e.g. `multi`, may stand for any language. For other languages
+  // we don't have phrases.
   const key = isListed ? base : /^[a-z]{2,3}$/.test(base) ? 'none' : 'any';
   const finder = finders.get(key) ?? createPhraseFinder(tablesOf(key));
   finders.set(key, finder);
   return finder;
 }
 
-/** Builds every finder and uses it once, so that the first call does not pay for it. */
+/** Builds every finder and uses it once, so the first call doesn't have to pay for that. */
 export function warmUpPhraseFinders(): void {
   for (const language of [...Object.keys(phrasesByLanguage), 'any']) {
     const finder = phraseFinder(language);
@@ -65,8 +65,8 @@ function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
   return {
     settling(transcript) {
       const text = searched(transcript);
-      // A call screener may say "after the tone" too, but a person may still pick up. So this check
-      // comes first.
+      // This check comes first, because a call screener may say "after the tone" too, and a person
+      // may still pick up.
       if (callScreening.test(text)) return 'call-screening';
       return voicemail.test(text) ? 'voicemail-phrase' : undefined;
     },
@@ -79,7 +79,7 @@ function searched(transcript: string): string {
 }
 
 function patternOf(phrases: readonly string[], after = ''): RegExp {
-  // Without phrases, a pattern that matches nothing.
+  // This pattern never matches.
   if (phrases.length === 0) return /(?!)/;
   return new RegExp(` (?:${phrases.map(exactly).join('|')})${after}`);
 }

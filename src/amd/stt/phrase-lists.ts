@@ -1,13 +1,13 @@
-// The phrase lists of one language. src/amd/stt/phrases has one file per language.
+// The phrase lists for one language. There's one file per language in src/amd/stt/phrases.
 
 export type Phrases = {
   /**
    * Voicemail, full mailboxes, network announcements, queues.
    *
-   * A phrase that matches what a person says makes Offhook hang up on that person. A recording
-   * without any of the phrases is still judged by its sound. So when in doubt, leave a phrase out.
-   * A phrase must not be a single word, because a recogniser may mishear "Hello?" as any word. It
-   * must not be something that a person says after picking up:
+   * If a phrase matches what a person says, Offhook hangs up on that person. A recording that
+   * contains none of the phrases is still judged by its sound, so when in doubt, leave a phrase
+   * out. A phrase can't be a single word, because a recogniser may mishear "Hello?" as just about
+   * anything. Nor can it be something that a person says after picking up:
    * - a receptionist: "may I have your name and the reason for your call?"
    * - a busy person: "I can't take your call now"
    * - a wrong number: "the number you called is wrong"
@@ -17,8 +17,8 @@ export type Phrases = {
   readonly voicemail: readonly string[];
   readonly callScreening: readonly string[];
   /**
-   * "How may I help you?" If nothing follows, a person is waiting for an answer, however long the
-   * greeting was.
+   * "How may I help you?" If nothing follows, a person is waiting for an answer, no matter how long
+   * the greeting was.
    */
   readonly asksForHelp: readonly string[];
 };

@@ -1,7 +1,7 @@
-// The phrase lists by language. You can edit them: src/amd/stt/phrases has one file per language.
-// They hold what machines say on the telephone and people who pick up do not, and the questions
-// with which a person offers help. Each line is a phrase as it is spoken. `…` stands for up to six
-// words. Case, accents and punctuation do not matter.
+// The phrase lists by language. Feel free to edit them: src/amd/stt/phrases contains one file per
+// language. They list what machines say on the phone but people who pick up don't, and the
+// questions with which people offer help. Each line is a phrase as it's spoken. `…` stands for up
+// to six words. Case, accents and punctuation don't matter.
 
 import type { Phrases } from './phrase-lists.ts';
 import { catalan } from './phrases/catalan.ts';

@@ -4,22 +4,22 @@
 import type { HeardWords } from '../../calls/capture/capture.ts';
 
 /**
- * Providers advise 20 to 250 ms of audio per message. Fewer messages cost less; longer ones arrive
- * later.
+ * Providers recommend 20 to 250 ms of audio per message. Fewer messages are cheaper, but longer
+ * messages arrive later.
  */
 export const chunkMs = 100;
 
 export type Said = {
   readonly transcript: string;
   /**
-   * True: a final result, which adds to what was said. False: an interim result, which the next
-   * result replaces.
+   * True for a final result, which is appended to the transcript. False for an interim result,
+   * which the next result replaces.
    */
   readonly isFinal: boolean;
   /** How far the recogniser has listened, in ms from the first sample that it received. */
   readonly untilMs?: number;
   /**
-   * When each word was said, in ms from the same sample. Undefined if the provider does not report
+   * When each word was said, in ms from the same sample. Undefined if the provider doesn't report
    * it.
    */
   readonly words?: readonly HeardWords[];
@@ -27,9 +27,9 @@ export type Said = {
 
 export type Message =
   | ({ readonly kind: 'said' } & Said)
-  /** Part of the protocol, but not needed here. */
+  /** Part of the protocol, but we don't need it. */
   | { readonly kind: 'other' }
-  /** The provider reports that it failed. */
+  /** The provider reports a failure. */
   | { readonly kind: 'error' }
   /** Not a message of this protocol. */
   | { readonly kind: 'rubbish' };
@@ -61,17 +61,17 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | u
   }
 }
 
-/** Returns `value` if it is a plausible length of time, otherwise undefined. */
+/** Returns `value` if it's a plausible duration, otherwise undefined. */
 export function milliseconds(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
-/** Maximum number of words in one result. A minute of speech has 200. */
+/** Maximum number of words per result. For comparison, a minute of speech has about 200. */
 const maxWords = 300;
 
 /**
- * Reads words with times in seconds, the form that most providers use.
- * @returns undefined if there are no words, or if one of them is not plausible
+ * Reads words with times in seconds, which is what most providers send.
+ * @returns undefined if there are no words, or if any of them isn't plausible
  */
 export function timedWords(
   value: unknown,

@@ -1,5 +1,5 @@
-// Reads the configured speech-to-text providers: the file, the default provider, and whether a
-// request may name providers that the file does not have.
+// Reads the speech-to-text configuration: the providers file, the default provider, and whether
+// requests may name providers that aren't in the file.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';

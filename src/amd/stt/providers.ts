@@ -1,5 +1,5 @@
-// Reads the file of speech-to-text providers, and reports each mistake with its line and field. The
-// file never contains an API key, only the name of the environment variable that holds it.
+// Reads the speech-to-text providers file and reports each mistake with its line and field. The
+// file never contains API keys, only the names of the environment variables that hold them.
 
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
@@ -14,7 +14,7 @@ export type SpeechToTextProvider = {
   readonly parameters: Readonly<Record<string, string>>;
 };
 
-/** Providers by the name that a request gives as `sttProvider`. */
+/** Providers by name, i.e. a request's `sttProvider`. */
 export type SpeechToTextProviders = ReadonlyMap<string, SpeechToTextProvider>;
 
 /** The gateway sets these parameters from the call and its audio. */
@@ -71,7 +71,7 @@ const providerSchema = z.discriminatedUnion('kind', [
     kind: z.literal('sherpa-onnx'),
     url,
     apiKeyEnv,
-    // The server decides everything; its protocol has no place for parameters.
+    // The server decides everything, and its protocol doesn't have a place for parameters.
     parameters: z.strictObject({}).default({}),
   }),
 ]);
@@ -84,7 +84,7 @@ const fileSchema = z.strictObject({
 });
 
 /**
- * Reads and checks the file.
+ * Parses and validates the file.
  * @param secrets reads the named environment variables; called once
  * @throws Error that lists every mistake as `stt-providers.yaml:3: providers.acme.url: …`
  */

@@ -1,39 +1,37 @@
-// One call's connection to a speech-to-text provider: it sends audio and receives results. A
-// provider may be slow, silent, broken or hostile. So everything is bounded, and every failure ends
-// in one `onFailed`. After that the recogniser reports nothing more.
+// One call's connection to a speech-to-text provider: audio goes out, results come in. Providers
+// may be slow, silent, broken or hostile, so everything is bounded. Every failure ends in a single
+// `onFailed`, after which the recogniser stays silent.
 
 import { endianness } from 'node:os';
 import { type RawData, WebSocket } from 'ws';
 import { chunkMs, type Message, type Protocol, type Said } from './protocol.ts';
 
 /**
- * A recogniser that connects later than this has missed the greeting. Until then the audio waits.
+ * We buffer audio until the connection is open. After this long, the recogniser would have missed
+ * the greeting anyway.
  */
 const connectTimeoutMs = 3_000;
-/** A result with word times is a few KiB. */
+/** Even a result with word times is only a few KiB. */
 const maxMessageBytes = 64 * 1_024;
 /**
- * Four seconds of audio. A provider that has this much still to accept no longer listens to this
- * call.
+ * Four seconds of audio. A provider that is this far behind isn't listening to the call any more.
  */
 const maxBacklogChunks = 40;
-/** Streaming recognisers send a few results a second. */
+/** Streaming recognisers usually send a few results per second. */
 const maxMessagesPerSecond = 50;
 const messagesInStore = 100;
 /**
- * The fastest speakers say six words a second. A provider that reports more than eight is making
- * words up.
+ * Even the fastest speakers don't say more than six words a second. A provider that reports more
+ * than eight is making them up.
  */
 const maxWordsPerSecond = 8;
 const wordsInStore = 10;
 /**
- * Audio comes every 20 ms while detection runs. If no audio comes for this long, the call must be
- * gone.
+ * While detection runs, audio arrives every 20 ms. If it stops for this long, the call must have
+ * ended.
  */
 const idleTimeoutMs = 5_000;
-/**
- * If the provider does not answer the closing handshake within this time, the connection is cut.
- */
+/** How long the provider may take to answer the closing handshake before we cut the connection. */
 const closeTimeoutMs = 1_000;
 
 const frameMs = 20;
@@ -44,7 +42,7 @@ const isBigEndian = endianness() === 'BE';
 export type FailureReason =
   | 'connect-failed'
   | 'connect-timeout'
-  /** With the HTTP status of the handshake. */
+  /** The number is the handshake's HTTP status. */
   | `refused-${number}`
   | 'connection-lost'
   | 'backlog'
@@ -54,7 +52,7 @@ export type FailureReason =
   | 'implausible';
 
 export type RecogniserSink = {
-  /** `sentMs`: how much audio the provider had received by then. */
+  /** `sentMs` is how much audio the provider had received by then. */
   onSaid(said: Said, sentMs: number): void;
   /** Called at most once. */
   onFailed(reason: FailureReason): void;
@@ -69,7 +67,7 @@ export class Recogniser {
   readonly #idleTimer: NodeJS.Timeout;
   #chunk = new Int16Array(chunkSamples);
   #chunkLength = 0;
-  /** Audio that waits until the connection is open. */
+  /** Audio from before the connection opened. */
   #waiting: Buffer[] = [];
   #sentMs = 0;
   #messages = 0;
@@ -84,12 +82,12 @@ export class Recogniser {
   }
 
   /**
-   * Takes the next 20 ms. Sends a lost frame as silence, so that the provider's clock stays in step
+   * Sends the next 20 ms. A lost frame is sent as silence, which keeps the provider's clock in step
    * with the call.
    */
   push(frame: Int16Array, lost: boolean): void {
     if (this.#socket === undefined) return;
-    // A new chunk already holds silence.
+    // A new chunk is already silent.
     if (!lost) this.#chunk.set(frame.subarray(0, frameSamples), this.#chunkLength);
     this.#chunkLength += frameSamples;
     if (this.#chunkLength < chunkSamples) return;
@@ -100,7 +98,7 @@ export class Recogniser {
     this.#chunkLength = 0;
   }
 
-  /** Ends the stream: no more audio, and no more results. */
+  /** Ends the stream. No more audio is sent, and no more results are reported. */
   close(): void {
     const socket = this.#release();
     if (socket === undefined) return;
@@ -122,26 +120,27 @@ export class Recogniser {
         maxPayload: maxMessageBytes,
         maxFragments: 64,
         maxBufferedChunks: 1_024,
-        // Compression is not worth its memory, and lets a sender inflate a small message into a
-        // large one.
+        // Compression isn't worth its memory, and it would let the provider inflate a small message
+        // into a huge one.
         perMessageDeflate: false,
         followRedirects: false,
       });
     } catch {
-      // The key contains a character that is not allowed in a header. We report this
+      // The API key contains a character that isn't allowed in a header. Report that
       // asynchronously, like every other failure.
       setImmediate(() => this.#sink.onFailed('connect-failed'));
       return;
     }
     this.#socket = socket;
-    // The handshake's own time-out restarts with every byte that trickles in.
+    // We need our own timer, because ws restarts its handshake time-out with every byte that
+    // trickles in.
     this.#connectTimer = setTimeout(() => this.#fail('connect-timeout'), connectTimeoutMs);
     this.#listen(socket);
   }
 
   /**
-   * These listeners stay after the socket is released: an `error` without a listener would end the
-   * thread.
+   * These listeners stay on after the socket is released, because an `error` without a listener
+   * would kill the thread.
    */
   #listen(socket: WebSocket): void {
     socket.on('open', () => this.#begin());
@@ -175,7 +174,7 @@ export class Recogniser {
   }
 
   #send(socket: WebSocket, chunk: Buffer): void {
-    // The connect time-out bounds the number of waiting chunks.
+    // The connect time-out bounds how many chunks can pile up here.
     if (socket.readyState === WebSocket.CONNECTING) {
       this.#waiting.push(chunk);
       return;
@@ -220,7 +219,7 @@ export class Recogniser {
     return words <= wordsInStore + (this.#sentMs / 1_000) * maxWordsPerSecond;
   }
 
-  /** Counts a received message. Returns false if there were too many. */
+  /** Counts a received message. Returns false if the provider has sent too many. */
   #count(): boolean {
     if (this.#socket === undefined) return false;
     this.#messages += 1;

@@ -1,7 +1,7 @@
 // sherpa-onnx's streaming protocol (k2-fsa/sherpa-onnx, sherpa-onnx-online-websocket-server and its
-// Python streaming_server.py). Audio goes out as binary messages of 32-bit floats at the model's 16
-// kHz, and `Done` ends it. Results are JSON with the text of a segment so far. The model decides
-// the language.
+// Python streaming_server.py). We send audio as binary messages of 32-bit floats at the model's 16
+// kHz, then `Done`. Results are JSON with a segment's text so far. The language depends on the
+// model.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { type Message, type Protocol, parseObject } from './protocol.ts';
@@ -9,8 +9,8 @@ import type { SpeechToTextProvider } from './providers.ts';
 import { createUpsampler } from './upsampler.ts';
 
 /**
- * Longest text kept from segments that ended without a final result. A greeting of one minute has
- * less.
+ * How much text we keep from segments that ended without a final result. A one-minute greeting is
+ * shorter.
  */
 const maxPrefixCharacters = 4_000;
 
@@ -29,7 +29,7 @@ export function sherpaOnnxProtocol(
 }
 
 /**
- * Newer servers set `is_final` on a segment's last result. Older servers just continue with the
+ * Newer servers set `is_final` on a segment's last result. Older servers just carry on with the
  * next segment.
  */
 function createReader(): (text: string) => Message {

@@ -1,6 +1,6 @@
 // A detector with a recogniser beside it. The recogniser's words replace the detector's own count,
-// and its phrases decide a verdict. The detector keeps the clock, the timers and the order of
-// events. If the recogniser fails, the detector continues without it.
+// and a known phrase decides the verdict. The detector still owns the clock, the timers and the
+// order of events. If the recogniser fails, the detector carries on alone.
 
 import type { AmdSettings, SpeechToTextSettings } from '../../calls/call-types.ts';
 import type { HeardWords } from '../../calls/capture/capture.ts';
@@ -17,7 +17,7 @@ import { createWordCounter } from './words.ts';
 
 export type SpeechToText = {
   readonly providers: SpeechToTextProviders;
-  /** Used if a call names a provider that this gateway does not have. */
+  /** Used if a call names a provider that isn't configured here. */
   readonly defaultProvider?: string | undefined;
 };
 
@@ -35,21 +35,21 @@ export type TranscribedDetectorOptions = {
   readonly createDetector: CreateDetector;
   readonly speechToText: SpeechToText;
   /**
-   * Reports failures for the log, at most once per `reportEveryMs`. (Clients see a failure in the
-   * call's events.) The reason `unconfigured` is reported for every call: the receiver remembers
-   * the provider names that it has already logged.
+   * Reports failures for the log, at most once per `reportEveryMs`. (Clients see failures in the
+   * call's events.) `unconfigured` is reported for every call, so the receiver must remember which
+   * provider names it has already logged.
    */
   readonly onFailed: (report: FailureReport) => void;
 };
 
-/** While a provider is down, every call fails with it. */
+/** Keeps the log readable while a provider is down, because then it fails for every call. */
 const reportEveryMs = 10_000;
 
 const emptyTranscription: Transcription = { words: 0, heardUntilMs: 0 };
 
 type CreateTranscribed = (
   settings: AmdSettings,
-  /** Receives words with their times once they are final. */
+  /** Receives words and their times once they're final. */
   onWords?: (words: readonly HeardWords[]) => void,
 ) => Detector;
 
@@ -57,7 +57,7 @@ export function createTranscribedDetector(options: TranscribedDetectorOptions): 
   const { createDetector, speechToText } = options;
   const onFailed = reportSometimes(options.onFailed);
   if (speechToText.providers.size > 0) {
-    // ICU reads its tables at the first use, which takes tens of milliseconds. That must not happen
+    // ICU loads its tables on first use, which takes tens of milliseconds. We can't afford that
     // while calls are up.
     createWordCounter('en')('ready');
     warmUpPhraseFinders();
@@ -95,11 +95,11 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
   function said(events: readonly AmdEvent[]): readonly AmdEvent[] {
     if (events.length === 0) return events;
     const labelled = events.map((event) => label(event, transcriber));
-    // After a verdict of "human" there is nothing left to recognise, and what the person says then
-    // is private.
+    // After the verdict "human" there's nothing left to recognise, and whatever the person says
+    // next is private.
     const isPerson = events.some(({ event }) => event === 'amd_human_detected');
     if (isPerson || detector.done) transcriber.close();
-    // The voice after a greeting (a person, after call screening) starts a new text.
+    // The voice after a greeting (e.g. a person after call screening) starts a new text.
     if (events.some(({ event }) => event === 'amd_machine_stopped_speaking')) transcriber.begin();
     return labelled;
   }
@@ -182,7 +182,7 @@ function openTranscriber(
     },
     onFailed(reason) {
       broken = 'failed';
-      // Discards the earlier results of the provider that failed.
+      // Discard what the failed provider has sent so far.
       begin();
       sink.onFailed({ provider: name, reason });
     },
@@ -239,8 +239,8 @@ const restsOnWords: ReadonlySet<AmdEvent['event']> = new Set([
 ]);
 
 /**
- * Adds the transcript to an event, and whether its words were used. If the detector's own count was
- * used instead, the reason says so too.
+ * Adds the transcript to an event and records whether its words were used. If the detector fell
+ * back to its own count, the reason says so too.
  */
 function label(event: AmdEvent, transcriber: Transcriber): AmdEvent {
   const { broken, text } = transcriber;
@@ -249,7 +249,7 @@ function label(event: AmdEvent, transcriber: Transcriber): AmdEvent {
     text !== '' && (understands || event.event === 'amd_machine_stopped_speaking')
       ? { transcript: text }
       : {};
-  // Events about tones do not depend on words.
+  // Tone events don't depend on words.
   if (!understands || event.tone !== undefined) {
     return { ...event, ...quoted, ...(broken === undefined ? {} : { transcription: broken }) };
   }

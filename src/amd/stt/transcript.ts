@@ -1,21 +1,24 @@
-// Joins a recogniser's results into one text. A final result stays; an interim result is replaced
-// by the next result. Whatever a provider sends, the text is bounded and valid in JSON and SQL.
+// Joins a recogniser's results into one text. Final results stay, and each interim result is
+// replaced by the next result. The text is always bounded, and valid in JSON and SQL, no matter
+// what the provider sends.
 
 import type { Said } from './protocol.ts';
 
 /**
- * Every later event of the call may carry this text. A greeting of one minute has a thousand
- * characters.
+ * Bounded because every later event of the call may carry this text. A one-minute greeting has
+ * about a thousand characters.
  */
 const maxTextCharacters = 2_000;
 /**
- * Usual latency of a streaming recogniser. Used for results that do not say how far the recogniser
- * has listened.
+ * Usual latency of a streaming recogniser, assumed for results that don't say how far the
+ * recogniser has listened.
  */
 const usualLatencyMs = 300;
 
 export type Transcript = {
-  /** `sentMs`: how much audio the recogniser received. It cannot have heard more. */
+  /**
+   * `sentMs` is how much audio we sent to the recogniser, which can't have heard more than that.
+   */
   hear(said: Said, sentMs: number): void;
   readonly text: string;
   readonly heardUntilMs: number;

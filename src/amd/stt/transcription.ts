@@ -1,5 +1,4 @@
-// What a recogniser has understood so far, which the detector uses as a second opinion on the
-// words.
+// What a recogniser has understood so far. The detector uses it as a second opinion.
 
 export type SettlingPhrase = 'voicemail-phrase' | 'call-screening';
 
@@ -7,20 +6,20 @@ export type Transcription = {
   readonly words: number;
   /** How far the recogniser has listened, in ms of audio since the 200 OK. */
   readonly heardUntilMs: number;
-  /** A phrase that no person says after picking up. */
+  /** A phrase that people don't say after picking up. */
   readonly phrase?: SettlingPhrase;
   /** The latest text ends with an offer to help. */
   readonly asksForHelp?: boolean;
 };
 
 /**
- * A recogniser always lags by its latency. If it lags by more than this, its count is stale and the
- * detector's own count is used.
+ * Every recogniser lags a bit. If it lags by more than this, its count is stale and the detector
+ * uses its own.
  */
 const maxLagMs = 1_000;
 
 /**
- * Returns true if the transcription covers everything said so far. Its words then replace the
+ * Returns true if the transcription covers everything said so far, so its words can replace the
  * detector's own count.
  */
 export function keepsUp(
@@ -28,7 +27,7 @@ export function keepsUp(
   elapsedMs: number,
   pauseMs: number,
 ): transcription is Transcription {
-  // The detector has heard speech, so a transcription without words is no better than its own
+  // The detector has heard speech, so a transcription without words isn't any better than its own
   // count.
   if (transcription === undefined || transcription.words === 0) return false;
   return transcription.heardUntilMs >= Math.min(elapsedMs - maxLagMs, elapsedMs - pauseMs);

@@ -1,6 +1,6 @@
-// vosk-server's protocol (alphacep/vosk-server, websocket/asr_server.py). The first message holds
-// the configuration; audio follows as binary messages. The server answers each of them once: with
-// `partial`, or with `text` at the end of a sentence. The model decides the language.
+// vosk-server's protocol (alphacep/vosk-server, websocket/asr_server.py). The first message
+// contains the configuration, and audio follows as binary messages. The server sends one reply per
+// audio message: `partial`, or `text` at the end of a sentence. The language depends on the model.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { chunkMs, type Message, type Protocol, parseObject, timedWords } from './protocol.ts';
@@ -12,7 +12,8 @@ export function voskProtocol(
 ): Protocol {
   const config = { sample_rate: 8_000, ...typed(provider.parameters) };
   /**
-   * The server sends one answer per chunk, in order, so their number says how far it has listened.
+   * The server sends one reply per chunk, in order, so counting them tells us how far it has
+   * listened.
    */
   let answers = 0;
   return {
@@ -37,7 +38,7 @@ function readMessage(text: string): Message {
   if (typeof partial === 'string') return { kind: 'said', transcript: partial, isFinal: false };
   const transcript = finalText(message);
   if (transcript === undefined) return { kind: 'other' };
-  // Present only if the parameters contain `words: true`.
+  // Only sent if the parameters contain `words: true`.
   const words = timedWords(message['result'], ['word']);
   return {
     ...{ kind: 'said', transcript, isFinal: true },
@@ -55,7 +56,7 @@ function finalText({ text, alternatives }: Readonly<Record<string, unknown>>): s
 }
 
 /**
- * Converts the parameters, which the file gives as strings, to the numbers and booleans that Vosk
+ * Converts the parameters, which are strings in the file, to the numbers and booleans that Vosk
  * needs.
  */
 function typed(parameters: SpeechToTextProvider['parameters']): Record<string, unknown> {

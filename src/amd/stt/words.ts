@@ -1,4 +1,4 @@
-// Counts words in any language, including those written without spaces (ICU knows their words), and
+// Counts words in any language, even those written without spaces (ICU can split them), and
 // normalises texts for comparison.
 
 export type WordCounter = (text: string) => number;
@@ -22,14 +22,14 @@ function knownLocale(language: string): string | undefined {
 }
 
 /**
- * Combining accents of no particular script. Vowel signs, as in Devanagari, are marks too, but they
- * belong to their script and to the word.
+ * Combining accents that don't belong to any particular script. Vowel signs, e.g. in Devanagari,
+ * are marks too, but they belong to their script and are part of the word.
  */
 const accents = /\p{Script=Inherited}/gu;
 
 /**
- * Returns the text in lower case, without accents and punctuation, its words separated by one
- * space.
+ * Returns the text in lower case, without accents or punctuation, and with single spaces between
+ * words.
  */
 export function plainWords(text: string): string {
   return text
@@ -41,8 +41,8 @@ export function plainWords(text: string): string {
 }
 
 /**
- * Written-out forms of English contractions. Recognisers write "you're" or "you are", whichever was
- * said.
+ * Written-out forms of English contractions. Whichever was said, a recogniser may write either
+ * "you're" or "you are".
  */
 const contractions: readonly (readonly [RegExp, string])[] = [
   [/\b(you|we|they) re\b/g, '$1 are'],
