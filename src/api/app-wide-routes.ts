@@ -7,7 +7,7 @@ import type { ApiInstance, Clients } from '../http/http.ts';
 import { badCursor } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import { appScopeOf } from './app-scope.ts';
-import { callIdOf, found, toFilter } from './call-routes.ts';
+import { callIdOf, requireFound, toFilter } from './call-routes.ts';
 import { callDetailsSchema, callPageSchema, callParams, listQuery } from './call-schemas.ts';
 import { listDeadLetters } from './dead-letter-routes.ts';
 import { deadLetterPageSchema, deadLetterQuery } from './dead-letter-schemas.ts';
@@ -59,7 +59,7 @@ export function registerAppWideRoutes(
       ...authenticated,
     },
     handler: async (request) =>
-      found(await calls.details(await scopeOf(request), callIdOf(request.params.callId))),
+      requireFound(await calls.details(await scopeOf(request), callIdOf(request.params.callId))),
   });
 
   server.route({

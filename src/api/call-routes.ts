@@ -68,7 +68,7 @@ export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependen
       ...authenticated,
     },
     handler: async (request) =>
-      found(await calls.details(scopeOf(request), callIdOf(request.params.callId))),
+      requireFound(await calls.details(scopeOf(request), callIdOf(request.params.callId))),
   });
 
   registerNotificationLog(server, deps, scopeOf);
@@ -101,7 +101,7 @@ function registerNotificationLog(
       ...authenticated,
     },
     handler: async (request) => ({
-      notifications: found(
+      notifications: requireFound(
         await calls.notifications(scopeOf(request), callIdOf(request.params.callId)),
       ),
     }),
@@ -133,10 +133,10 @@ function registerEnd(
     },
     handler: async (request) => {
       const callId = callIdOf(request.params.callId);
-      const state = found(await services.calls.state(scopeOf(request), callId));
+      const state = requireFound(await services.calls.state(scopeOf(request), callId));
       if (state === 'ended') return { callId, state: 'ended' as const };
       const result = await hangUp(services.commands, callId, clients.appOf(request).appId);
-      if (result === undefined) throw outOfReach();
+      if (result === undefined) throw callUnreachable();
       return { callId, state: result };
     },
   });
@@ -173,7 +173,7 @@ export function callIdOf(text: string): CallId {
   return text as CallId;
 }
 
-export function found<Value>(value: Value | undefined): Value {
+export function requireFound<Value>(value: Value | undefined): Value {
   if (value === undefined) throw noSuchCall();
   return value;
 }
@@ -182,7 +182,7 @@ export function found<Value>(value: Value | undefined): Value {
  * The call is in SQL, but the process that owns it has died or isn't responding. If the process has
  * died, another one takes over its calls and ends them.
  */
-function outOfReach(): ProblemError {
+function callUnreachable(): ProblemError {
   return new ProblemError('unavailable', 'The call cannot be reached at the moment.', {
     retryAfterS: 5,
   });

@@ -9,7 +9,7 @@ import type { CallId } from '../calls/contract/identity.ts';
 import { type ApiInstance, botRoute } from '../http/http.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import type { CallScope } from '../interactions/call-queries.ts';
-import { callIdOf, found } from './call-routes.ts';
+import { callIdOf, requireFound } from './call-routes.ts';
 import { callContextSchema, callParams } from './call-schemas.ts';
 import type { EventRoutesDependencies } from './event-routes.ts';
 import type { ApiServices } from './services.ts';
@@ -62,7 +62,7 @@ export function registerContext(
       const known = request.headers['if-none-match'];
       const wanted: Wanted = { scope, callId, isNew: (context) => isNew(context, known) };
       const waitMs = request.query.wait ?? 0;
-      let context = found(await services.calls.context(scope, callId));
+      let context = requireFound(await services.calls.context(scope, callId));
       if (waitMs > 0 && !wanted.isNew(context)) {
         const { closing } = streams;
         const signal = AbortSignal.any([AbortSignal.timeout(waitMs), closing, request.signal]);
@@ -70,7 +70,7 @@ export function registerContext(
           context = (await waitForNew(services, wanted, signal)) ?? context;
         });
       }
-      void reply.header('etag', tagOf(context));
+      void reply.header('etag', etagFor(context));
       return context;
     },
   });
@@ -103,14 +103,14 @@ async function waitForNew(
 function isNew(context: CallContext, known: string | undefined): boolean {
   return known === undefined
     ? context.session.UserSession.amd.length > 0
-    : tagOf(context) !== known.replace(/^W\//, '');
+    : etagFor(context) !== known.replace(/^W\//, '');
 }
 
 /**
  * Returns a context's ETag. It must not depend on the order of fields, which differs between SQL
  * and the bucket.
  */
-function tagOf({ session, metadata }: CallContext): string {
+function etagFor({ session, metadata }: CallContext): string {
   const text = JSON.stringify({ session, metadata }, (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))

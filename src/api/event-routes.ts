@@ -7,7 +7,7 @@ import { type ApiInstance, botRoute, type Clients } from '../http/http.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import type { EventScope } from '../live/event-log.ts';
 import { appScopeOf } from './app-scope.ts';
-import { callIdOf, found } from './call-routes.ts';
+import { callIdOf, requireFound } from './call-routes.ts';
 import { botParams, callParams } from './call-schemas.ts';
 import type { ApiServices } from './services.ts';
 
@@ -84,7 +84,7 @@ export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDepend
     handler: async (request, reply) => {
       const callId = callIdOf(request.params.callId);
       const { accountId } = clients.appOf(request);
-      found(
+      requireFound(
         await services.calls.details({ accountId, botId: clients.botOf(request).botId }, callId),
       );
       return await follow(request, reply, callId);

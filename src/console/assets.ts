@@ -44,7 +44,9 @@ const types: Readonly<Record<string, string>> = {
 export async function loadAssets(): Promise<Assets> {
   const own = await ownFiles();
   const vendored = await Promise.all(
-    Object.values(libraries).map(async (name) => [fileOf(name), await readLibrary(name)] as const),
+    Object.values(libraries).map(
+      async (name) => [libraryPath(name), await readLibrary(name)] as const,
+    ),
   );
   const texts = new Map([...own, ...vendored]);
   const hash = createHash('sha256');
@@ -58,10 +60,13 @@ export async function loadAssets(): Promise<Assets> {
   texts.delete('index.html');
   const map = importMap(base);
   const files = await Promise.all(
-    [...texts].map(async ([name, text]) => [base + name, await assetOf(name, text)] as const),
+    [...texts].map(async ([name, text]) => [base + name, await toAsset(name, text)] as const),
   );
   return {
-    page: await assetOf('index.html', pageOf(html.toString('utf8'), base, map, [...texts.keys()])),
+    page: await toAsset(
+      'index.html',
+      buildPage(html.toString('utf8'), base, map, [...texts.keys()]),
+    ),
     contentSecurityPolicy: policyFor(map),
     files: new Map(files),
   };
@@ -75,7 +80,7 @@ async function ownFiles(): Promise<readonly (readonly [string, Buffer])[]> {
   );
 }
 
-function fileOf(library: string): string {
+function libraryPath(library: string): string {
   return `library/${library.replaceAll(/[@/]/g, '-')}.js`;
 }
 
@@ -97,7 +102,10 @@ export async function readLibrary(name: string): Promise<Buffer> {
 }
 
 function importMap(base: string): string {
-  const entries = Object.keys(libraries).map((name) => [name, `./console/${base}${fileOf(name)}`]);
+  const entries = Object.keys(libraries).map((name) => [
+    name,
+    `./console/${base}${libraryPath(name)}`,
+  ]);
   const imports: unknown = Object.fromEntries(entries);
   return JSON.stringify({ imports });
 }
@@ -106,7 +114,7 @@ function importMap(base: string): string {
  * Returns the page, which preloads all modules. Otherwise the browser couldn't request a module
  * before it had loaded the one that imports it.
  */
-function pageOf(html: string, base: string, map: string, names: readonly string[]): string {
+function buildPage(html: string, base: string, map: string, names: readonly string[]): string {
   const preloads = names
     .filter((name) => name.endsWith('.js') && name !== 'app.js')
     .map((name) => `<link rel="modulepreload" href="console/${base}${name}">`)
@@ -136,7 +144,7 @@ function policyFor(map: string): string {
   ].join('; ');
 }
 
-async function assetOf(name: string, content: Buffer | string): Promise<Asset> {
+async function toAsset(name: string, content: Buffer | string): Promise<Asset> {
   const body = Buffer.from(content);
   return {
     type: types[extname(name)] ?? 'application/octet-stream',

@@ -2,7 +2,7 @@
 
 import type { FastifyRequest } from 'fastify';
 import { appScopeOf } from '../api/app-scope.ts';
-import { callIdOf, found } from '../api/call-routes.ts';
+import { callIdOf, requireFound } from '../api/call-routes.ts';
 import { callParams } from '../api/call-schemas.ts';
 import type { ApiServices } from '../api/services.ts';
 import { lineOf } from '../calls/contract/event-table.ts';
@@ -43,7 +43,7 @@ export function registerCaptures(
   const visible = async (request: FastifyRequest, text: string) => {
     const callId = callIdOf(text);
     const scope = await appScopeOf(bots, clients.appOf(request));
-    return { callId, details: found(await calls.details(scope, callId)) };
+    return { callId, details: requireFound(await calls.details(scope, callId)) };
   };
   const captureOf = (request: FastifyRequest, callId: CallId) =>
     sources.captureOf(callId, clients.appOf(request).accountId);
@@ -84,8 +84,8 @@ export function registerCaptures(
     schema: { params },
     handler: async (request, reply) => {
       const { callId } = await visible(request, request.params.callId);
-      const { sip, keptBy } = found(await captureOf(request, callId));
-      if (keptBy !== undefined) throw keptElsewhere(keptBy);
+      const { sip, keptBy } = requireFound(await captureOf(request, callId));
+      if (keptBy !== undefined) throw ownerUnreachable(keptBy);
       void reply.header('content-disposition', `attachment; filename="${callId}.pcap"`);
       void reply.type('application/vnd.tcpdump.pcap');
       return reply.send(pcapOf(sip?.messages ?? []));
@@ -93,7 +93,7 @@ export function registerCaptures(
   });
 }
 
-function keptElsewhere(node: string): ProblemError {
+function ownerUnreachable(node: string): ProblemError {
   return new ProblemError('unavailable', `Node ${node} owns the call and is not responding.`, {
     retryAfterS: 5,
   });

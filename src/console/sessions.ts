@@ -84,7 +84,7 @@ export function createSessionReader(dependencies: SessionDependencies): SessionR
     find,
     async read(request) {
       const signedIn = await find(request);
-      if (signedIn === undefined) throw signedOut();
+      if (signedIn === undefined) throw notSignedIn();
       if (request.method !== 'GET' && request.method !== 'HEAD')
         assertPageToken(request, signedIn.secret);
       return signedIn;
@@ -125,14 +125,14 @@ export function registerSessions(
     handler: async (request, reply) => {
       const { token, insteadOf } = request.body;
       const app = await liveAppOf(dependencies, await sessions.findLink(token));
-      if (app === undefined) throw usedUp();
+      if (app === undefined) throw linkUnusable();
       const before = await reader.find(request);
       // Prevents login CSRF. If we didn't ask, the sender of a link could have the user work in the
       // sender's app without noticing.
       if (before !== undefined && ![app.appId, insteadOf].includes(before.app.appId))
         return { asks: { signedIn: summaryOf(before.app), link: summaryOf(app) } };
       const session = await sessions.redeem(token);
-      if (session === undefined) throw usedUp();
+      if (session === undefined) throw linkUnusable();
       if (before !== undefined) await sessions.end(before.secret);
       const cookie = cookieFor(address.publicUrl, request.headers.host);
       const maxAgeS = sessionLifetimeMs / 1_000;
@@ -177,11 +177,11 @@ export function registerLink(
     schema: { hide: true },
     handler: async (request) => {
       const page = consoleAddress(address, request.socket.localPort ?? 0);
-      if (page === undefined) throw unaddressed(address);
+      if (page === undefined) throw consoleNotServed(address);
       const app = await dependencies.appNow(clients.appOf(request).appId);
       const grant = app && grantFor(app, clients.keyIdOf(request));
       // We authenticated the client against a cached app, which may be a few seconds old.
-      if (!app || !grant || !isLive(grant, app)) throw replaced();
+      if (!app || !grant || !isLive(grant, app)) throw keyReplaced();
       const { token, expiresAt } = await sessions.createLink(grant);
       return {
         url: linkWith(page, token),
@@ -205,7 +205,7 @@ function viewOf({ app, session, secret }: SignedIn) {
   };
 }
 
-function signedOut(): ProblemError {
+function notSignedIn(): ProblemError {
   return new ProblemError(
     'unauthorized',
     'Sign in with the link that `npx offhook console` prints.',
@@ -215,7 +215,7 @@ function signedOut(): ProblemError {
   );
 }
 
-function usedUp(): ProblemError {
+function linkUnusable(): ProblemError {
   return new ProblemError(
     'unauthorized',
     'The link was already used, or is too old. npx offhook console prints a new one.',
@@ -223,11 +223,11 @@ function usedUp(): ProblemError {
   );
 }
 
-function replaced(): ProblemError {
+function keyReplaced(): ProblemError {
   return new ProblemError('unauthorized', 'The key that signed the token was replaced.');
 }
 
-function unaddressed({ host }: ListeningAddress): ProblemError {
+function consoleNotServed({ host }: ListeningAddress): ProblemError {
   return new ProblemError(
     'conflict',
     `The gateway listens on ${host}, where the console is not served. Set PUBLIC_URL to the address that browsers use.`,

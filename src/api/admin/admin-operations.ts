@@ -125,9 +125,9 @@ export const adminOperations = {
       ...(keys === undefined ? {} : { publicKeys: keys }),
     });
     if (result.kind === 'unknown') throw noSuchApp();
-    if (result.kind === 'refused') throw refused('publicKeys', result.message);
+    if (result.kind === 'refused') throw invalidField('publicKeys', result.message);
     if (result.kind === 'in-grace') {
-      throw refused(
+      throw invalidField(
         'force',
         `the previous one is accepted until ${result.until.toISOString()} and would end now; --force ends it`,
       );
@@ -154,10 +154,10 @@ export const adminOperations = {
       if (app === undefined) throw noSuchApp();
       const signer = signerOf(app);
       if (signer === undefined)
-        throw refused('appId', 'signs with a private key that only the app has');
+        throw invalidField('appId', 'signs with a private key that only the app has');
       const { tokenMaxTtlS: maxTtlS = maxIssuedTokenTtlS } = app;
       if (ttlS > maxTtlS) {
-        throw refused(
+        throw invalidField(
           'ttlS',
           `must be at most ${maxTtlS}, the maximum lifetime of this app's tokens; offhook apps limit ${appId} --token-ttl changes it`,
         );
@@ -171,7 +171,10 @@ export const adminOperations = {
   })),
   'tables.create': operation(newTable, async ({ tables }, { replace, ...table }) => {
     if (!(await tables.define(table, { replace }))) {
-      throw refused('name', 'is already a table; --replace changes its definition, never its rows');
+      throw invalidField(
+        'name',
+        'is already a table; --replace changes its definition, never its rows',
+      );
     }
     return table;
   }),
@@ -213,7 +216,7 @@ function isOperation(name: string): name is AdminOperation {
   return Object.hasOwn(adminOperations, name);
 }
 
-function refused(path: string, message: string): ProblemError {
+function invalidField(path: string, message: string): ProblemError {
   return invalidRequest([{ path, message }]);
 }
 

@@ -48,7 +48,7 @@ export async function registerBot(
     ...(iconUrl === undefined ? {} : { iconUrl }),
     ...(stream === undefined ? {} : { stream }),
   });
-  if (added.kind === 'refused') throw refused('botId', added.message);
+  if (added.kind === 'refused') throw invalidField('botId', added.message);
   return shownBot(added.bot);
 }
 
@@ -59,7 +59,8 @@ function toAddress(
   seal: (url: string) => Pick<StreamAddress, 'url' | 'sealedQuery'>,
 ): StreamAddress {
   const address = url === undefined ? before : seal(url);
-  if (address === undefined) throw refused('stream.url', 'is required: the bot has no stream yet');
+  if (address === undefined)
+    throw invalidField('stream.url', 'is required: the bot has no stream yet');
   const { url: plain, sealedQuery } = address;
   return {
     url: plain,
@@ -74,6 +75,6 @@ export function shownBot({ stream, ...bot }: Bot): ShownBot {
   return { ...bot, stream: { url: sealedQuery === undefined ? url : `${url}?…`, connect } };
 }
 
-function refused(path: string, message: string) {
+function invalidField(path: string, message: string) {
   return invalidRequest([{ path, message }]);
 }

@@ -20,7 +20,7 @@ import { dependencyRetryAfterS, invalidRequest, ProblemError } from '../../http/
 import { accepted, authenticated } from '../../http/route-schema.ts';
 import { exceptBody, withPlace } from '../../http/validation.ts';
 import type { App } from '../../store/apps/app-directory.ts';
-import { callIdOf, found } from '../call-routes.ts';
+import { callIdOf, requireFound } from '../call-routes.ts';
 import { callParams } from '../call-schemas.ts';
 import type { ApiServices } from '../services.ts';
 
@@ -89,10 +89,10 @@ export function registerCommands(
       const { botId } = clients.botOf(request);
       const callId = callIdOf(request.params.callId);
       const { command, remarks } = commandOf(request, app);
-      const state = found(await services.calls.state({ accountId, botId }, callId));
+      const state = requireFound(await services.calls.state({ accountId, botId }, callId));
       if (state === 'ended') throw hasEnded();
       if (command.command === 'transfer' && !mayTransfer(limits, command)) throw targetForbidden();
-      const answer = answerOf(await services.commands.run(callId, command, appId));
+      const answer = responseFor(await services.commands.run(callId, command, appId));
       return await reply.code(202).send({ ...answer, commandId: command.id, ...remarks });
     },
   });
@@ -142,13 +142,13 @@ function withId(command: Command, { headers }: FastifyRequest): Command & { read
   return { ...command, id };
 }
 
-function answerOf(reply: CommandReply | undefined) {
-  if (reply === undefined) throw unreachable();
+function responseFor(reply: CommandReply | undefined) {
+  if (reply === undefined) throw callUnreachable();
   if (reply.ok && reply.state === 'ended') throw hasEnded();
   if (reply.ok) return { ok: true as const, state: reply.state ?? '' };
   if (reply.code === 'forbidden') throw targetForbidden();
   // The gateway that owns the call failed, possibly after it had carried out the command.
-  if (reply.code === 'internal') throw unreachable();
+  if (reply.code === 'internal') throw callUnreachable();
   if (reply.code === 'invalid') throw invalidRequest(reply.errors ?? []);
   throw new ProblemError(
     reply.code === 'id-used' ? 'idempotency-conflict' : 'conflict',
@@ -156,7 +156,7 @@ function answerOf(reply: CommandReply | undefined) {
   );
 }
 
-function unreachable(): ProblemError {
+function callUnreachable(): ProblemError {
   return new ProblemError('unavailable', 'The call cannot be reached at the moment.', {
     retryAfterS: dependencyRetryAfterS,
   });

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import {
-  allUnknown,
+  mergeUnknown,
   namesOf,
   type UnknownMembers,
   unknownMembers,
@@ -259,7 +259,7 @@ function canonicalSpelling(body: Members) {
 }
 
 function unknownIn(members: Members): UnknownMembers {
-  return allUnknown([
+  return mergeUnknown([
     unknownMembers(members, knownNames),
     ...nestedNames.map(([name, known]) => unknownMembers(members[name], known, `${name}.`)),
   ]);

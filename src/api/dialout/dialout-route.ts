@@ -61,7 +61,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
     handler: async (request, reply) => {
       const submission = toSubmission(request, deps);
       const result = await deps.services.intake.submit(submission);
-      const answer = answerOf(result, submission);
+      const answer = responseFor(result, submission);
       if (result.kind === 'replayed') void reply.header('idempotent-replayed', 'true');
       else deps.metrics?.callAccepted();
       return answer;
@@ -122,14 +122,14 @@ const limitDetails = {
  * Returns the fields with numbers that the app may not dial. If the limits have changed since the
  * intake rejected the request, and now allow both numbers, it returns `target`.
  */
-function forbiddenMembers({ request, limits }: Submission): readonly string[] {
+function forbiddenFields({ request, limits }: Submission): readonly string[] {
   const { target, bridge } = request;
   const isForbidden = (to: DialTarget): boolean => !mayDial(limits, to);
   const inBridge = bridge !== undefined && isForbidden(bridge.to) ? ['bridge.to'] : [];
   return isForbidden(target) || inBridge.length === 0 ? ['target', ...inBridge] : inBridge;
 }
 
-function answerOf(result: SubmitResult, submission: Submission): DialoutAnswer {
+function responseFor(result: SubmitResult, submission: Submission): DialoutAnswer {
   switch (result.kind) {
     case 'accepted':
     case 'replayed':
@@ -145,7 +145,7 @@ function answerOf(result: SubmitResult, submission: Submission): DialoutAnswer {
       });
     case 'target-forbidden':
       throw new ProblemError('forbidden', 'The app may not dial this number.', {
-        errors: forbiddenMembers(submission).map((path) => ({
+        errors: forbiddenFields(submission).map((path) => ({
           path,
           message: 'is not among the numbers that the app may dial',
         })),

@@ -52,7 +52,7 @@ export function checkNotifyHeaders(given: Readonly<Record<string, string>>): Not
   const headers: [string, string][] = [];
   for (const [name, value] of entries) {
     const lower = name.toLowerCase();
-    const problem = seen.has(lower) ? 'occurs twice' : problemOf(lower, value);
+    const problem = seen.has(lower) ? 'occurs twice' : headerProblem(lower, value);
     seen.add(lower);
     if (problem !== undefined) {
       errors.push({ path: `notifyHeaders.${name}`, message: `header ${name} ${problem}` });
@@ -65,7 +65,7 @@ export function checkNotifyHeaders(given: Readonly<Record<string, string>>): Not
     : { ok: true, headers: Object.fromEntries(headers) };
 }
 
-function problemOf(lower: string, value: string): string | undefined {
+function headerProblem(lower: string, value: string): string | undefined {
   if (!token.test(lower)) return 'is not a legal header name';
   const reason = forbiddenHeaders.get(lower);
   if (reason !== undefined) return reason;
