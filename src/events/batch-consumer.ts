@@ -135,7 +135,7 @@ class Pump<Item> {
       return;
     }
     this.#held.set(message.seq, { message, item: read.item });
-    // Wait one microtask, so that all messages from the same network read have arrived.
+    // Wait one microtask, by which time all messages from the same network read have arrived.
     if (!this.#isHalted) this.#running ??= Promise.resolve().then(() => this.#run());
   }
 

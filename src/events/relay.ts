@@ -71,7 +71,7 @@ export class EventRelay {
         if (!hasEnded) this.#behind.add(callId);
         this.#ports.logger.warn(
           { err: error, callId },
-          'cannot publish events of a call, they stay in the database',
+          'cannot publish the events of a call, so they stay in the database',
         );
       },
     );

@@ -153,7 +153,7 @@ export class NotificationDispatcher {
   async takeOver(): Promise<void> {
     const released = await this.#deps.store.releaseLost();
     if (released === 0) return;
-    this.#deps.logger.info({ calls: released }, 'took over notifications of a lost process');
+    this.#deps.logger.info({ calls: released }, 'took over notifications from a lost process');
     this.wake();
   }
 
@@ -204,7 +204,7 @@ export class NotificationDispatcher {
       // The poll will find the call later, at the latest when the queue's lease has run out.
       this.#deps.logger.warn(
         { err: error, callId },
-        'cannot take stored notifications, they are sent later',
+        'cannot take stored notifications, so they will be sent later',
       ),
     );
   }
@@ -275,7 +275,7 @@ export class NotificationDispatcher {
         // Drop the queue. The poll will find the call again when the lease has run out.
         this.#deps.logger.error(
           { err: error, callId: queue.callId },
-          'sending the notifications of a call failed',
+          'cannot send the notifications of a call',
         );
       })
       .finally(() => {
@@ -299,7 +299,7 @@ export class NotificationDispatcher {
   /**
    * Sends the next notification, or releases the queue.
    *
-   * @returns false if this process no longer holds the queue
+   * @returns false if this process has lost the queue
    */
   async #advance(queue: CallQueue): Promise<boolean> {
     if (queue.isStale && !(await this.#refresh(queue))) return false;
@@ -371,7 +371,7 @@ export class NotificationDispatcher {
     }
   }
 
-  /** @returns false if this process no longer holds the queue */
+  /** @returns false if this process has lost the queue */
   async #refresh(queue: CallQueue): Promise<boolean> {
     // The database shows a delivered notification as pending until its attempt is stored.
     await queue.recorded;

@@ -172,7 +172,7 @@ function endpointOf(row: EndpointRow): Endpoint {
 function streakOf(row: ClaimedRow): EndpointStreak {
   const { failing_since, told_since, recovered_at, last_error, failures } = row;
   const since = told_since ?? failing_since;
-  if (since === null) throw new Error('the streak of an endpoint has no start time');
+  if (since === null) throw new Error("an endpoint's failure streak has no start time");
   return {
     ...endpointOf(row),
     failingSince: since,

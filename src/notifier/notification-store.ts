@@ -97,7 +97,9 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
      * @returns undefined if the queue is not leased to this process
      */
     loadOne: (call: CallOfDay) => loading.add(call),
-    /** @returns false if the queue was kept, has changed, or is no longer leased to this process */
+    /**
+     * @returns false if the queue was kept or has changed, or if this process has lost its lease
+     */
     settle: (settlement: Settlement): Promise<boolean> => settling.add(settlement),
     /** @returns the ids of the calls with a renewed lease */
     renew: async (

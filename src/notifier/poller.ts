@@ -61,7 +61,7 @@ export class Poller {
     if (isDue) this.#polledForDueAt = performance.now();
     this.#polling = poll(isDue)
       .catch((error: unknown) => {
-        logger.error({ err: error }, 'cannot look for notifications that are due');
+        logger.error({ err: error }, 'cannot find due notifications');
         return 'nothing' as const;
       })
       .then((found) => {

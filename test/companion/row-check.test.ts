@@ -47,7 +47,7 @@ describe('a value', () => {
       '2026-11-20T09:30:00',
       'must be an ISO 8601 time with its zone, e.g. 2026-11-20T09:30:00Z',
     ],
-    ['datetime', '0000-01-01T00:00:00+12:00', 'must be of a year of four digits'],
+    ['datetime', '0000-01-01T00:00:00+12:00', 'must have a four-digit year'],
     ['json', { deep: { '\u0000': 1 } }, 'must not contain the character U+0000'],
     ['json', nested(33), 'must not be nested more than 32 levels deep'],
   ])('of type %s: %j is refused', (type, value, message) => {

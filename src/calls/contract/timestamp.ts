@@ -15,7 +15,7 @@ export const timestamp = z.iso
   .datetime({ offset: true, abort: true })
   .overwrite((text) => new Date(text).toISOString())
   // Near the ends of the calendar, converting to UTC can yield a year that isn't four digits.
-  .refine((text) => text.length === 24, 'must be of a year of four digits')
+  .refine((text) => text.length === 24, 'must have a four-digit year')
   .meta({
     id: 'Timestamp',
     description: 'ISO 8601 UTC with milliseconds',

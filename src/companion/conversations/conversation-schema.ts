@@ -10,7 +10,7 @@ import { timestamp } from '../../calls/contract/timestamp.ts';
 const name = z.string().max(256);
 const prose = z.string().max(10_000);
 
-/** The same pattern as in paths, so that every stored session can be requested. */
+/** The same pattern as in paths, so clients can request every stored session. */
 export const sessionId = z
   .string()
   .regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 visible ASCII characters')

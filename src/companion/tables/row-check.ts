@@ -33,7 +33,7 @@ const schemaOf: Readonly<Record<ColumnType, z.ZodType>> = {
     })
     .transform((text) => new Date(text).toISOString())
     // At either end of the calendar, converting to UTC may leave the range of four-digit years.
-    .refine((text) => text.length === 24, 'must be of a year of four digits'),
+    .refine((text) => text.length === 24, 'must have a four-digit year'),
   json: z.unknown().check(checkStorable),
 };
 

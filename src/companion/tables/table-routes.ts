@@ -64,7 +64,7 @@ const rowPage = z
   });
 
 const tableParams = z.object({
-  tableName: identifier.describe('name of a table of the account'),
+  tableName: identifier.describe("name of one of the account's tables"),
 });
 
 export function registerTableRoutes(

@@ -145,7 +145,7 @@ async function passEnvelope(captures: Captures, callId: CallId, seconds: number)
       report = () => observer.observe({ kind: 'envelope', envelope });
       return undefined;
     },
-  } as Parameters<Captures['around']>[0]);
+  } as Parameters<Captures['wrapPort']>[0]);
   await port.open(callId, {} as Parameters<typeof port.open>[1]);
   report?.();
 }
