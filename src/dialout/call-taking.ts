@@ -1,5 +1,5 @@
-// Decides which calls this process dials. Runs one taker per source, tracks the places of calls in
-// this process and their slots on trunks, and sweeps all sources for waiting calls once a second.
+// Decides which calls this process dials. It runs one taker per source, tracks the calls' places in
+// this process and their slots on trunks, and sweeps all sources for waiting calls once per second.
 
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -22,23 +22,23 @@ import { SourceTaker } from './source-taker.ts';
 export type CallTakingPorts = {
   readonly takes: CallTakes;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
-  /** Returns how many more calls this process can have. */
+  /** Returns how many more calls this process has room for. */
   readonly room: () => number;
   /**
-   * Returns false if no INVITE may leave any more, e.g. because the lease is about to expire. A
-   * call taken then would fail instead of being dialled by another process.
+   * Returns false if we can't send any more INVITEs, e.g. because the lease is about to expire. If
+   * we took a call anyway, it would fail instead of being dialled by another process.
    */
   readonly mayTake: () => boolean;
-  /** Starts the call's machine. Without a turn, its INVITE may leave immediately. */
+  /** Starts the call's machine. Without a turn, the INVITE may leave immediately. */
   readonly start: (call: AcceptedCall, queued: QueuedEvent, turn: Turn | undefined) => void;
   /**
-   * Returns true if the call has a machine in this process, or if its last events are still being
-   * stored or published here.
+   * Returns true if the call has a machine in this process, or if we're still storing or publishing
+   * its last events.
    */
   readonly isHere: (callId: CallId) => boolean;
   /** Returns the calls that have a machine in this process. */
   readonly here: () => readonly CallId[];
-  /** Ends calls that SQL assigns to this process although it has no machine for them. */
+  /** Ends calls that SQL assigns to this process but that have no machine here. */
   readonly endUnknown: (callIds: readonly CallId[]) => Promise<void>;
   readonly ends: Pick<EndRecorder, 'recordQueued'>;
   /** Wakes another process that has room. */
@@ -47,32 +47,32 @@ export type CallTakingPorts = {
   readonly logger: Logger;
 };
 
-type Held = {
+type HeldCall = {
   readonly callId: CallId;
   readonly source: CallSource;
-  /** False if the source has no limits, so that there is no slot to release. */
+  /** False if the source has no limits, because then there is no slot to release. */
   readonly hasSlot: boolean;
   isPlaced: boolean;
 };
 
 /**
- * Pause between two attempts to end unknown calls. If SQL or NATS is unreachable, retrying every
- * second is pointless.
+ * Pause between two attempts to end unknown calls. While SQL or NATS is unreachable, there's no
+ * point in retrying every second.
  */
 const endUnknownPauseMs = 10_000;
 
 export class CallTaking {
   readonly #ports: CallTakingPorts;
   readonly #takers = new Map<CallSource, SourceTaker>();
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldCall>();
   /**
-   * Calls whose legs are off the wire but whose slots are not released yet. If a release fails, the
-   * next sweep retries it.
+   * Calls whose legs are off the wire but whose slots we still have to release. If a release fails,
+   * the next sweep retries it.
    */
   readonly #unreleased = new Set<CallId>();
-  /** Runs one release statement at a time, for all slots that are waiting. */
+  /** Runs one release statement at a time, for all slots that are waiting to be released. */
   readonly #releasing: Batcher<CallId, void>;
-  /** Places in this process that are reserved for calls that have not started yet. */
+  /** Tracks the places in this process that are reserved for calls that haven't started yet. */
   readonly #places = {
     free: () => this.#ports.room() - this.#reserved,
     hold: (count: number) => {
@@ -84,11 +84,11 @@ export class CallTaking {
   };
   #reserved = 0;
   #waiting = new Map<CallSource, number>();
-  /** Number of calls per source that this process took since the last sweep. */
+  /** Number of calls that this process has taken from each source since the last sweep. */
   readonly #taken = new Map<CallSource, number>();
   /**
-   * Calls without a machine that the last sweep found. If the next sweep finds them again, they are
-   * ended.
+   * Calls without a machine that the last sweep found. If the next sweep finds them again, we end
+   * them.
    */
   #suspects: ReadonlySet<CallId> = new Set();
   #endUnknownAfterMs = 0;
@@ -106,8 +106,8 @@ export class CallTaking {
   }
 
   /**
-   * Counts a newly accepted call as waiting. Wakes the taker of its source if this process has
-   * room. Otherwise sends a hint to the other processes.
+   * Counts a newly accepted call as waiting. If this process has room, wakes the source's taker.
+   * Otherwise sends a hint to the other processes.
    */
   accepted({ request: { trunk } }: AcceptedCall): void {
     this.#waiting.set(trunk, (this.#waiting.get(trunk) ?? 0) + 1);
@@ -115,7 +115,7 @@ export class CallTaking {
   }
 
   /**
-   * Wakes the taker of a source.
+   * Wakes a source's taker.
    * @param count number of calls known to be waiting. Default: unknown
    * @returns false if this process has no room or may not take calls
    */
@@ -126,17 +126,17 @@ export class CallTaking {
   }
 
   /**
-   * Number of waiting calls per source: the result of the last sweep plus the calls accepted here
-   * since.
+   * Returns the number of waiting calls per source: those that the last sweep found, plus the calls
+   * that this process has accepted since then.
    */
   waiting(): ReadonlyMap<CallSource, number> {
     return this.#waiting;
   }
 
   /**
-   * Sweeps all sources; called once a second. Takes waiting calls whose hint may have been lost,
-   * ends calls that waited too long, and ends calls of this process that have no machine.
-   * @returns false if sweeps have nothing to do until another call is accepted
+   * Sweeps all sources. Call once per second. A sweep takes waiting calls whose hint may have been
+   * lost, ends calls that have waited too long, and ends this process's calls that have no machine.
+   * @returns false if there will be nothing to sweep until another call is accepted
    */
   async sweep(): Promise<boolean> {
     const { takes, mayTake, here } = this.#ports;
@@ -158,8 +158,8 @@ export class CallTaking {
   }
 
   /**
-   * Records that the call's leg was placed. From then on the SIP port reports when the slot is
-   * free.
+   * Records that the call's leg was placed. From then on, the SIP port reports when the slot
+   * becomes free.
    */
   onPlaced(legId: string): void {
     const held = this.#held.get(legId);
@@ -167,8 +167,8 @@ export class CallTaking {
   }
 
   /**
-   * Releases the slot of a leg that is off the wire. The id of a first leg is its call's id. Other
-   * ids belong to second legs, which this class does not track.
+   * Releases the slot of a leg that is off the wire. A first leg's id is the call's id. All other
+   * ids belong to second legs, which this class doesn't track.
    */
   onReleased(legId: string): void {
     const held = this.#held.get(legId);
@@ -185,14 +185,14 @@ export class CallTaking {
   }
 
   /**
-   * Handles the end of a call's machine. If the call placed no leg, no other event would release
+   * Handles the end of a call's machine. If the call never placed a leg, nothing else would release
    * its slot.
    */
   onEnded(callId: CallId): void {
     if (this.#held.get(callId)?.isPlaced === false) this.onReleased(callId);
-    // The free place can serve any source with waiting calls. Skip sources whose known waiting
-    // calls were all taken here. If other processes took or accepted calls, the count is wrong
-    // until the next sweep corrects it, within a second.
+    // Any source with waiting calls can use the free place. We skip a source if we've already taken
+    // all its waiting calls that we know of. The count may be off if other processes took or
+    // accepted calls, but the next sweep corrects it within a second.
     for (const [source, count] of this.#waiting) {
       if (count > (this.#taken.get(source) ?? 0)) this.wake(source);
     }
@@ -219,11 +219,11 @@ export class CallTaking {
     const unknown = notHere.filter(
       (callId) => !this.#held.has(callId) && !this.#ports.isHere(callId) && !isTaking(callId),
     );
-    const twice = unknown.filter((callId) => this.#suspects.has(callId));
+    const confirmed = unknown.filter((callId) => this.#suspects.has(callId));
     this.#suspects = new Set(unknown);
-    if (twice.length === 0 || performance.now() < this.#endUnknownAfterMs) return;
+    if (confirmed.length === 0 || performance.now() < this.#endUnknownAfterMs) return;
     this.#endUnknownAfterMs = performance.now() + endUnknownPauseMs;
-    await this.#ports.endUnknown(twice);
+    await this.#ports.endUnknown(confirmed);
   }
 
   async #release(callIds: readonly CallId[]): Promise<void> {
@@ -231,7 +231,7 @@ export class CallTaking {
     for (const callId of callIds) this.#unreleased.delete(callId);
   }
 
-  #begin(source: CallSource, { call, queued }: Grant, turn: Turn | undefined): void {
+  #startCall(source: CallSource, { call, queued }: Grant, turn: Turn | undefined): void {
     const { callId } = call;
     const hasSlot = source !== undefined && this.#ports.limitsOf(source) !== undefined;
     this.#held.set(callId, { callId, source, hasSlot, isPlaced: false });
@@ -239,8 +239,8 @@ export class CallTaking {
   }
 
   /**
-   * Counts taken calls, up to the number known to be waiting. The taken calls may include calls
-   * that other processes accepted since the last sweep, which are not known here.
+   * Counts taken calls, but never more than we know to be waiting. Some of the taken calls may be
+   * ones that other processes have accepted since the last sweep, which we don't know about.
    */
   #countTaken(source: CallSource, count: number): void {
     const taken = (this.#taken.get(source) ?? 0) + count;
@@ -263,11 +263,12 @@ export class CallTaking {
       limits: () => (source === undefined ? undefined : limitsOf(source)),
       places: this.#places,
       mayTake,
-      start: (grant, turn) => this.#begin(source, grant, turn),
+      start: (grant, turn) => this.#startCall(source, grant, turn),
       nowMs: () => performance.now(),
       logger,
     });
-    // Bounded by the trunks file: one taker per trunk, and one for direct calls.
+    // The trunks file bounds this map, because there is one taker per trunk and one for direct
+    // calls.
     this.#takers.set(source, taker);
     return taker;
   }

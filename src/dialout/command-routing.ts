@@ -1,5 +1,5 @@
-// Routes a command to its call: in this process, on the node that owns it, or in the queue if no
-// node owns it yet.
+// Routes a command to its call, which may be in this process, on another node, or still in the
+// queue.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -32,8 +32,8 @@ export type CommandRoutingPorts = {
   readonly clock: Clock;
   readonly ownerId: string;
   /**
-   * Sends the command to the node that owns the call.
-   * @returns undefined if it did not answer in time
+   * Forwards the command to the node that owns the call.
+   * @returns undefined if that node didn't reply in time
    */
   readonly askOwner: (
     callId: CallId,
@@ -53,8 +53,8 @@ export type NodeCommandRouting = CommandRouting & {
 type Found = CommandReply | 'unknown' | 'here-soon' | 'elsewhere';
 
 /**
- * Bounds the wait for a call that this process has claimed but not started yet. Starting it takes
- * milliseconds, unless SQL is slow.
+ * How often to look for a call that this process has claimed but not started yet. Starting a call
+ * takes milliseconds, unless SQL is slow.
  */
 const handOverAttempts = 20;
 const handOverPauseMs = 50;
@@ -70,7 +70,7 @@ export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRou
       case undefined:
         return 'unknown';
       case 'ended':
-        return endedFor(command);
+        return replyAfterEnd(command);
       case 'claimed':
         return found.ownerId === ownerId ? 'here-soon' : 'elsewhere';
       case 'queued':
@@ -82,8 +82,8 @@ export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRou
     if (command.command !== 'hangup') return refusedBy('queued', command);
     const end = endBeforeAnswer({ by: 'application' }, clock.now());
     const isCancelled = await ends.recordQueued(progressOfAccepted(call), end);
-    // If not cancelled, a process has just claimed the call. Look it up again.
-    return isCancelled ? done(command, 'ending') : 'here-soon';
+    // If we couldn't cancel it, some process has just claimed the call, so look it up again.
+    return isCancelled ? doneReply(command, 'ending') : 'here-soon';
   }
 
   async function tryUntilFound(callId: CallId, command: Command, askedBy?: string): Promise<Found> {
@@ -108,11 +108,13 @@ export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRou
   };
 }
 
-function done({ id }: Command, state: string): CommandReply {
+function doneReply({ id }: Command, state: string): CommandReply {
   return { ok: true, state, ...(id === undefined ? {} : { commandId: id }) };
 }
 
-/** Returns the reply for a call that has ended. A hang-up succeeds, because its goal is reached. */
-function endedFor(command: Command): CommandReply {
-  return command.command === 'hangup' ? done(command, 'ended') : callHasEnded;
+/**
+ * Returns the reply for a call that has ended. A hang-up succeeds, because that's what it wanted.
+ */
+function replyAfterEnd(command: Command): CommandReply {
+  return command.command === 'hangup' ? doneReply(command, 'ended') : callHasEnded;
 }

@@ -1,4 +1,4 @@
-// Stores the ends of calls that have no machine: calls that are still queued, have expired, or
+// Stores the ends of calls that have no machine, because they are still queued, have expired, or
 // belonged to a process that died.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -8,8 +8,8 @@ import type { CallOutbox } from '../calls/ports.ts';
 
 export type EndRecorder = {
   /**
-   * Stores the end of a call, preceded by the events in `missing`, which SQL does not have.
-   * Resolves when SQL has stored all of them.
+   * Stores a call's end, preceded by the events in `missing`, which SQL doesn't have yet. Resolves
+   * when SQL has stored all of them.
    * @returns false if the call had already ended or another process owns it
    */
   record(
@@ -17,14 +17,14 @@ export type EndRecorder = {
     end: CallEnd,
     missing: readonly CallEvent[],
     /**
-     * `isRecovered`: true if a far end may still be in the call. Recovery then hangs it up and
+     * `isRecovered` is true if a far end may still be in the call. Recovery then hangs it up and
      * marks the call as settled.
      */
     how: { readonly isRecovered: boolean },
   ): Promise<boolean>;
   /**
-   * Stores the end of a call that no process has begun to dial.
-   * @returns false if a process has begun to dial it, or if it had already ended
+   * Stores the end of a call that no process has started to dial.
+   * @returns false if a process has started to dial the call, or if the call had already ended
    */
   recordQueued(progress: CallProgress, end: CallEnd): Promise<boolean>;
 };
@@ -35,7 +35,7 @@ export function createEndRecorder(outbox: CallOutbox): EndRecorder {
       const { event } = endEvent(progress, end);
       const step = { events: missing, ending: { event } };
       return (
-        // `isRepeated`: SQL may already hold the last events of the dead process.
+        // `isRepeated`, because SQL may already have the dead process's last events.
         (await outbox.append(progress.call, step, { isRepeated: true, isRecovered })) === 'stored'
       );
     },

@@ -1,6 +1,6 @@
-// The SIP port that the calls of this process use. It lets no INVITE leave without the lease. That
-// includes later INVITEs of a leg, because a paused process may wake up long after another process
-// has ended the call. It also reports when the legs of a call are off the wire.
+// The SIP port that this process's calls use. It doesn't let any INVITE leave unless we hold the
+// lease. That includes a leg's later INVITEs, because a paused process may wake up long after
+// another process has ended the call. It also reports when a call's legs are off the wire.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
@@ -9,11 +9,11 @@ import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 
 export type GuardedSip = SipPort & {
-  /** Resolves when the call's legs are off the wire. Resolves immediately if it has none. */
+  /** Resolves when the call's legs are off the wire, or immediately if it has no legs. */
   untilReleased(callId: CallId): Promise<void>;
   /** Returns the calls that have a leg on the wire. */
   onTheWire(): readonly CallId[];
-  /** Waits until no leg of this process is on the wire, for at most `timeoutMs`. */
+  /** Waits up to `timeoutMs` until none of this process's legs are on the wire. */
   idle(timeoutMs: number): Promise<void>;
   /** Notifies the watcher about all legs from now on. */
   watch(watcher: LegWatcher): void;
@@ -23,7 +23,7 @@ export type LegWatcher = {
   /** For a first leg, `legId` is the call's id. */
   onPlaced(legId: string): void;
   onReleased(legId: string): void;
-  /** Called when the last leg of the call is off the wire. */
+  /** Called when the call's last leg is off the wire. */
   onOffTheWire(callId: CallId): void;
 };
 

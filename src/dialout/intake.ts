@@ -1,5 +1,5 @@
-// Accepts dial-out requests. A request is accepted when SQL has stored it. This process then takes
-// the call immediately, or wakes another process.
+// Accepts dial-out requests. A request counts as accepted once SQL has stored it. This process then
+// either takes the call immediately, or wakes another process.
 
 import { randomUUID } from 'node:crypto';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -25,16 +25,16 @@ export type IntakePorts = {
   readonly ledger: CallIntake;
   readonly taking: Pick<CallTaking, 'accepted' | 'waiting'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
-  /** @returns undefined if the request does not select the event `queued` */
+  /** @returns undefined if the request doesn't select the `queued` event */
   readonly queuedNotification: (
     call: AcceptedCall,
     queued: CallEvent,
   ) => QueuedNotification | undefined;
-  /** Called when the call and its event `queued` are stored, so that the event can be published. */
+  /** Publishes the `queued` event. Called once SQL has stored the call together with this event. */
   readonly onStored: (event: CallEvent, submission: Submission) => void;
   /**
-   * Returns true while this process drains. A call accepted then would have to wait for another
-   * process.
+   * Returns true while this process is draining. If we still accepted a call, it would have to wait
+   * for another process.
    */
   readonly isStopping: () => boolean;
   readonly clock: Clock;
@@ -43,11 +43,11 @@ export type IntakePorts = {
 
 export type IntakeLimits = {
   /**
-   * Maximum number of queued calls. Further requests are refused with 429. At the default rate of a
-   * trunk, these calls wait minutes, not hours.
+   * Maximum number of queued calls. Beyond that, we reject requests with 429. At a trunk's default
+   * rate, this many calls wait minutes, not hours.
    */
   readonly maxQueued: number;
-  /** Queue time-out of requests that set none. */
+  /** Queue time-out for requests that don't set one. */
   readonly queueTimeoutMs: number;
 };
 
@@ -58,13 +58,14 @@ const dayMs = 86_400_000;
 export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
   return {
     async submit(submission) {
-      // A request with an idempotency key may repeat an accepted one, so the ledger decides.
+      // A request with an idempotency key may repeat an accepted request, so the ledger has to
+      // decide.
       const { limits: allowed, idempotency, request } = submission;
       const mayDialAll = targetsOf(request).every((target) => mayDial(allowed, target));
       if (idempotency === undefined && !mayDialAll) return targetForbidden;
       const call = acceptedCall(submission, ports.clock.now(), limits);
       const refusal = currentRefusal(ports, call, limits);
-      if (refusal !== undefined) return await earlierAnswerOr(refusal, ports, call, submission);
+      if (refusal !== undefined) return await earlierResultOr(refusal, ports, call, submission);
       try {
         return await accept(ports, call, submission);
       } catch (error) {
@@ -76,8 +77,8 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
 }
 
 /**
- * Returns the refusal if no new call can be accepted now.
- * @returns undefined if calls are accepted
+ * Returns the refusal if we can't accept new calls at the moment.
+ * @returns undefined if we can
  */
 function currentRefusal(
   ports: IntakePorts,
@@ -87,14 +88,14 @@ function currentRefusal(
   if (ports.isStopping()) {
     return { kind: 'unavailable', reason: 'this gateway is shutting down', retryAfterS };
   }
-  // The count may be a second old. The bound need not be exact: it protects memory, and clients
-  // from long waits.
+  // The count may be a second old, but the limit doesn't have to be exact. It only saves memory,
+  // and spares clients long waits.
   const isFullNow = isFull(ports.taking.waiting(), call, ports, limits);
   return isFullNow ? { kind: 'full', retryAfterS } : undefined;
 }
 
-/** Returns the earlier answer if the key was already used, and otherwise the refusal. */
-async function earlierAnswerOr(
+/** Returns the earlier result if the key has already been used, and otherwise the refusal. */
+async function earlierResultOr(
   refusal: SubmitResult,
   { ledger, logger }: IntakePorts,
   call: AcceptedCall,
@@ -104,7 +105,7 @@ async function earlierAnswerOr(
   try {
     const earlier = await ledger.earlier(call, idempotency);
     if (earlier !== undefined || refusal.kind === 'full') return earlier ?? refusal;
-    // The first request with this key may still be in the middle of being stored.
+    // The first request with this key may still be being stored.
     return { kind: 'unknown', reason: 'this gateway is shutting down', retryAfterS };
   } catch (error) {
     logger.error({ err: error }, 'an idempotency key could not be looked up');
@@ -113,8 +114,8 @@ async function earlierAnswerOr(
 }
 
 /**
- * Returns true if the queue is full, or if the trunk's rate is too low to dial this call before its
- * queue time-out.
+ * Returns true if the queue is full, or if the trunk is too slow to dial this call before its queue
+ * time-out.
  */
 function isFull(
   waiting: ReadonlyMap<string | undefined, number>,
@@ -141,7 +142,7 @@ async function accept(
     ...submission,
     ...(queuedNotification === undefined ? {} : { queuedNotification }),
   });
-  if (result.kind === 'not-stored') return notStored(ports, submission, result);
+  if (result.kind === 'not-stored') return resultForUnstored(ports, submission, result);
   if (result.kind === 'refused') return refusalOf(result.limit, call.acceptedAt);
   if (result.kind !== 'accepted') return result;
   const { sid, callId, conversationId } = call;
@@ -151,10 +152,11 @@ async function accept(
 }
 
 /**
- * Returns the result for a request that was not stored. If the key may have been used before, the
- * result is `unknown`: the request may already have been accepted, and only the database can tell.
+ * Returns the result for a request that wasn't stored. If the key may have been used before, the
+ * result is `unknown`, because we may already have accepted the request, and only the database can
+ * tell.
  */
-function notStored(
+function resultForUnstored(
   { logger }: IntakePorts,
   { idempotency }: Submission,
   { cause, isKeyNew }: Extract<AcceptResult, { kind: 'not-stored' }>,
@@ -165,7 +167,7 @@ function notStored(
 }
 
 /**
- * Returns the refusal for a limit of the app. A daily limit resets at midnight UTC. A limit on
+ * Returns the refusal for an app's limit. A daily limit resets at midnight UTC, whereas a limit on
  * concurrent calls may have room again at any moment.
  */
 function refusalOf(limit: LimitName, at: Date): SubmitResult {

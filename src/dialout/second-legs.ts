@@ -1,5 +1,5 @@
-// Admits second legs: checks that the app may dial the target, and takes a slot on the trunk at the
-// trunk's pace. Second legs bypass the queue, because a person is waiting on the line.
+// Admits second legs. It checks that the app may dial the target, and takes a slot on the trunk at
+// the trunk's pace. Second legs bypass the queue, because someone is waiting on the line.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -20,11 +20,11 @@ export type SecondLegsPorts = {
   readonly logger: Logger;
 };
 
-/** Pause before the next attempt, after a full trunk or an SQL error. */
+/** Pause before the next attempt if the trunk was full or SQL reported an error. */
 const retryMs = 250;
 /**
- * Maximum number of attempts to release a slot. If all fail, a sweep releases it after the call has
- * ended.
+ * Maximum number of attempts to release a slot. If all of them fail, a sweep releases the slot
+ * after the call has ended.
  */
 const releaseTries = 20;
 const releaseRetryMs = 500;
@@ -33,7 +33,7 @@ type Admission = Awaited<ReturnType<SecondLegPort['admit']>>;
 
 export class SecondLegs implements SecondLegPort {
   readonly #ports: SecondLegsPorts;
-  /** Ids of second legs that hold a slot, or may hold one because the answer of SQL was lost. */
+  /** Ids of second legs that hold a slot, or may hold one because SQL's answer was lost. */
   readonly #held = new Set<string>();
 
   constructor(ports: SecondLegsPorts) {
@@ -45,7 +45,7 @@ export class SecondLegs implements SecondLegPort {
     if (refusal === undefined) return { ok: false, reason: 'No longer wanted' };
     if (refusal !== 'allowed') return { ok: false, reason: refusal };
     const { trunk, mode, legId } = transfer;
-    // In a referral, the far end places the call itself, so it needs no slot.
+    // In a referral, the far end places the call itself, so we don't need a slot.
     if (mode === 'refer' || trunk === undefined) return { ok: true };
     const turn = await this.#whileWanted(isWanted, () => this.#takeSlot(call, legId, trunk));
     if (turn === undefined) {

@@ -1,15 +1,16 @@
-// Takes the calls of one source while this process has room. A source is a trunk, or all calls that
-// are dialled without a trunk. The taker starts each call shortly before its INVITE may leave.
-// Every node runs one taker per source, and SQL distributes the calls among them.
+// Takes calls from one source while this process has room. A source is either a trunk, or all calls
+// that we dial without a trunk. The taker starts each call just before its INVITE may leave. Every
+// node runs one taker per source, and SQL distributes the calls among them.
 //
 // States:
-// - idle: no take is under way. Left when a call may be waiting or a place may be free (`wake`).
-// - asking: a take is under way. When it is answered, its calls are started. The taker asks again
-//   if more calls may be available.
+// - idle: no take is under way. `wake` ends this state when a call may be waiting or a place may be
+//   free.
+// - asking: a take is under way. Once SQL answers, the taker starts the calls, and asks again if
+//   there may be more.
 // - answer lost: SQL may have assigned calls to this process, and no other process will dial them.
-//   The taker repeats the same take until it is answered, even if this process has no room or is
-//   draining. When the process stops, it repeats the take for at most `lastAnswerTimeoutMs`.
-// - stopped: no more calls are taken.
+//   The taker repeats the same take until it gets an answer, even if this process has no room or is
+//   draining. When the process stops, the taker keeps trying for at most `lastAnswerTimeoutMs`.
+// - stopped: the taker takes no more calls.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -25,32 +26,32 @@ export type TakerPorts = TurnPorts & {
     giveBack(count: number): void;
   };
   /**
-   * Returns false if a taken call would fail, because its INVITE could not leave any more when the
-   * call is ready.
+   * Returns false if a taken call would fail, because we couldn't send its INVITE any more by the
+   * time the call is ready.
    */
   readonly mayTake: () => boolean;
   /**
-   * Starts the machine of a call that was assigned to this process. The INVITE waits for the turn.
-   * Without a turn, it may leave immediately.
+   * Starts the machine for a call that was assigned to this process. The INVITE waits for the turn.
+   * Without a turn, the INVITE may leave immediately.
    */
   readonly start: (grant: Grant, turn: Turn | undefined) => void;
 };
 
 /**
- * How far in the future granted starts may lie. It is long enough to make a transaction worthwhile.
- * It is short enough that few calls are lost with a node, and that nodes take turns.
+ * How far in the future granted starts may lie. This is long enough to make a transaction
+ * worthwhile, but short enough that nodes take turns, and that we lose few calls if a node dies.
  */
 const horizonMs = 200;
 /**
- * How long before its INVITE may leave a call's machine is started. On a busy host, preparing the
- * INVITE takes most of this time.
+ * How much earlier than the INVITE may leave we start a call's machine. On a busy host, preparing
+ * the INVITE takes most of this time.
  */
 const preparationMs = 100;
 const maxBatch = 50;
 const failurePauseMs = 1_000;
 /**
- * After this time, an SQL server that has not answered counts as unreachable. If SQL did commit the
- * take, the process that takes over ends its calls.
+ * If SQL hasn't answered after this time, it counts as unreachable. If it did commit the take, the
+ * process that takes over ends these calls.
  */
 const lastAnswerTimeoutMs = 10_000;
 
@@ -58,12 +59,12 @@ export class SourceTaker {
   readonly #source: CallSource;
   readonly #ports: TakerPorts;
   readonly #stopping = new AbortController();
-  /** Calls that were taken but not started yet. */
+  /** Calls that we've taken but not started yet. */
   readonly #starting = new Map<CallId, Promise<void>>();
   #takeId = 0;
   #isAnswerLost = false;
   #running: Promise<void> | undefined;
-  /** Number of calls to ask for. 0: nothing to ask for. */
+  /** Number of calls to ask for. 0 if there is nothing to ask for. */
   #wanted = 0;
 
   constructor(source: CallSource, ports: TakerPorts) {
@@ -72,8 +73,8 @@ export class SourceTaker {
   }
 
   /**
-   * True if a take is under way or its answer was lost. SQL may then have assigned calls to this
-   * process that it does not know yet.
+   * True if a take is under way or its answer was lost. In that case, SQL may have assigned calls
+   * to this process that we don't know about yet.
    */
   get isUnanswered(): boolean {
     return this.#running !== undefined || this.#isAnswerLost;
@@ -84,9 +85,9 @@ export class SourceTaker {
   }
 
   /**
-   * Asks for calls, because calls may be waiting or a place may be free.
-   * @param count number of calls known to be waiting. With it, nodes that accept calls at the same
-   * time each take about as many as they accepted. Default: unknown
+   * Asks for calls. Call this when calls may be waiting or a place may be free.
+   * @param count number of calls known to be waiting. If several nodes accept calls at the same
+   * time, this makes each node take about as many as it accepted. Default: unknown
    */
   wake(count = maxBatch): void {
     this.#wanted = Math.min(maxBatch, this.#wanted + count);
@@ -109,10 +110,10 @@ export class SourceTaker {
     while (this.#wanted > 0 && !signal.aborted) {
       const wanted = this.#wanted;
       this.#wanted = 0;
-      const retryInMs = await this.#ask(wanted);
+      const retryInMs = await this.#takeIfRoom(wanted);
       if (retryInMs === undefined) continue;
       this.#wanted = maxBatch;
-      // If the pause is aborted, the loop condition ends the loop.
+      // If `stop` aborts the pause, the loop condition ends the loop.
       await pause(Math.ceil(retryInMs), undefined, { signal }).catch(() => undefined);
     }
     await this.#repeatLostTake();
@@ -120,13 +121,13 @@ export class SourceTaker {
 
   /**
    * Takes calls once.
-   * @returns milliseconds until the next attempt, or undefined if the taker should wait to be woken
+   * @returns milliseconds until the next attempt, or undefined if the taker should wait for `wake`
    */
-  async #ask(known: number): Promise<number | undefined> {
+  async #takeIfRoom(known: number): Promise<number | undefined> {
     const { places, mayTake } = this.#ports;
     if (!mayTake()) return this.#isAnswerLost ? failurePauseMs : undefined;
     const wanted = Math.max(0, Math.min(known, places.free()));
-    // There is no room. The end of a call here wakes the taker.
+    // There is no room. When a call ends here, that wakes the taker.
     if (wanted < 1 && !this.#isAnswerLost) return undefined;
     places.hold(wanted);
     try {
@@ -150,9 +151,10 @@ export class SourceTaker {
     );
     this.#isAnswerLost = false;
     for (const grant of answer.grants) this.#startLater(grant, startOf(grant.startInMs));
-    // All known calls are taken. Other processes ask for the calls that they accepted.
-    const hasAll = answer.grants.length >= wanted && wanted < maxBatch && !isRepeated;
-    return hasAll ? undefined : answer.retryInMs;
+    // If so, we've taken all calls that we know of. Other processes ask for the ones that they
+    // accepted.
+    const hasAllKnown = answer.grants.length >= wanted && wanted < maxBatch && !isRepeated;
+    return hasAllKnown ? undefined : answer.retryInMs;
   }
 
   async #repeatLostTake(): Promise<void> {
@@ -160,7 +162,7 @@ export class SourceTaker {
     const deadlineMs = nowMs() + lastAnswerTimeoutMs;
     while (this.#stopping.signal.aborted && this.#isAnswerLost && nowMs() < deadlineMs) {
       try {
-        // Asks only for the result of the lost take, not for more calls.
+        // Only ask for the result of the lost take, not for more calls.
         await this.#take(0);
       } catch (error) {
         logger.warn({ err: error, trunk: this.#source }, 'the last take was not answered');

@@ -1,5 +1,5 @@
-// Decides when the INVITE of a call may leave: at the start that the trunk assigned to it, or at a
-// later start if the call missed that one.
+// Decides when a call's INVITE may leave: at the start that the trunk assigned to the call, or at a
+// later start if the call has missed that one.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -7,16 +7,16 @@ import type { CallTakes, TrunkLimits, Turn } from '../calls/dialout-ports.ts';
 import type { Logger } from '../lib/logger.ts';
 
 /**
- * Bounds of a start on this process's monotonic clock. The true start lies between them. Their
- * difference is the time that the answer may have spent on the network.
+ * Bounds for a start on this process's monotonic clock. The true start lies between the two bounds,
+ * which differ by the time that SQL's answer may have spent on the network.
  */
 export type StartInstant = { readonly earliestMs: number; readonly latestMs: number };
 
 export type TurnPorts = {
   readonly takes: Pick<CallTakes, 'nextStart'>;
   /**
-   * Returns the current limits, because trunks can be reloaded. Undefined if the trunk no longer
-   * has limits.
+   * Returns the current limits, which may change when trunks are reloaded. Undefined if the trunk
+   * no longer has limits.
    */
   readonly limits: () => TrunkLimits | undefined;
   readonly nowMs: () => number;
@@ -24,21 +24,22 @@ export type TurnPorts = {
 };
 
 /**
- * A call missed its start if it is late by more than both `lateMs` and `lateShare` of the interval
- * between two starts. It would crowd the following starts, on this node or another, so it takes
- * another start. The share matters on slow trunks, whose next start is far away.
+ * A call has missed its start if it's late by more than both `lateMs` and `lateShare` of the
+ * interval between two starts. Such a call would crowd the following starts, on this node or
+ * another, so it takes a new start. The share matters on slow trunks, where the next start is far
+ * away.
  */
 const lateMs = 40;
 const lateShare = 0.1;
 /**
- * A host that is late this often in a row is overloaded. Without this bound, its calls would never
+ * If a host is late this often in a row, it's overloaded. Without this limit, its calls would never
  * leave.
  */
 const maxTurns = 5;
 
 /**
- * Asks SQL for a start, and uses the round trip to convert that start to this process's clock. No
- * other clock is read.
+ * Asks SQL for a start, and uses the round-trip time to convert that start to this process's clock.
+ * We don't read any other clock.
  */
 export async function timed<Answer extends { readonly tookMs: number }>(
   nowMs: () => number,
@@ -47,7 +48,7 @@ export async function timed<Answer extends { readonly tookMs: number }>(
   const askedAtMs = nowMs();
   const answer = await ask();
   const answeredAtMs = nowMs();
-  // The rest of the round trip may all have been spent on the way back.
+  // In the worst case, the rest of the round trip was all spent on the way back.
   const inTransitMs = Math.max(0, answeredAtMs - askedAtMs - answer.tookMs);
   const startOf = (startInMs: number): StartInstant => ({
     earliestMs: answeredAtMs - inTransitMs + startInMs,
@@ -78,9 +79,9 @@ export function createTurn(
 }
 
 /**
- * Takes another start.
- * @returns undefined if SQL assigns none. The INVITE then leaves immediately: a late call is better
- * than no call
+ * Takes a new start.
+ * @returns undefined if SQL doesn't assign one. The INVITE then leaves immediately, because a late
+ * call is better than no call
  */
 async function nextStart(
   { nowMs, takes, logger }: TurnPorts,

@@ -1,7 +1,7 @@
-// The lease of this process. It is renewed periodically, and never counts as held for longer than
-// the database granted. A process that was paused or cut off stores no events until the database
-// confirms that it still owns its calls. If another process has taken over its calls, it never
-// stores an event again.
+// This process's lease. We renew it periodically, and never treat it as held for longer than the
+// database granted. After being paused or cut off, a process doesn't store any events until the
+// database confirms that it still owns its calls. If another process has taken over those calls, it
+// never stores an event again.
 
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -9,8 +9,8 @@ import { within } from '../lib/within.ts';
 
 export type LeasePorts = {
   /**
-   * Renews the lease in SQL. Resolves to false if this process was marked lost. Rejects while the
-   * database is unreachable.
+   * Renews the lease in SQL. Resolves to false if this process has been marked lost. Rejects while
+   * the database is unreachable.
    */
   readonly renew: (how: { readonly afterFailure: boolean }) => Promise<boolean>;
   /** Monotonic clock that keeps running while the process is stopped (CLOCK_MONOTONIC). */
@@ -20,16 +20,16 @@ export type LeasePorts = {
 };
 
 /**
- * When a call is taken, at least an eighth of the lease must be left, so that its INVITE leaves
- * while the lease is held. That is one second of the usual eight.
+ * We only take a call while at least an eighth of the lease is left (usually one second of eight),
+ * because its INVITE must leave while we still hold the lease.
  */
-const takesInLease = 8;
-const renewalsInLease = 4;
+const takeMarginsPerLease = 8;
+const renewalsPerLease = 4;
 /**
- * Renewal attempts per lease after a failure. When the database is back, a process that could not
- * renew for nearly a whole lease must not wait long.
+ * Renewal attempts per lease after a failure. If a process couldn't renew for nearly a whole lease,
+ * it mustn't wait long once the database is back.
  */
-const triesInLease = 16;
+const triesPerLease = 16;
 
 type State = 'running' | 'lost' | 'stopped';
 
@@ -47,7 +47,10 @@ export class Lease {
     this.#leaseMs = leaseMs;
   }
 
-  /** Starts renewing. The registration, requested at `registeredAtMs`, granted the first lease. */
+  /**
+   * Starts renewing. The registration that we requested at `registeredAtMs` granted the first
+   * lease.
+   */
   start(registeredAtMs: number): void {
     this.#heldUntilMs = registeredAtMs + this.#leaseMs;
     this.#schedule();
@@ -58,22 +61,22 @@ export class Lease {
   }
 
   /**
-   * True if enough of the lease is left to take a call and send its INVITE. A call taken at the
-   * last moment would fail.
+   * True if enough of the lease is left to take a call and send its INVITE. A call that we took at
+   * the last moment would fail.
    */
   get mayTake(): boolean {
-    return this.#isHeldFor(this.#leaseMs / takesInLease);
+    return this.#isHeldFor(this.#leaseMs / takeMarginsPerLease);
   }
 
   /**
    * Waits for the lease. Resolves when it is held again. Rejects if it never will be.
-   * @returns undefined if the lease is held now, so that the caller need not wait
+   * @returns undefined if the lease is held right now, so the caller doesn't need to wait
    */
   untilHeld(): Promise<void> | undefined {
     if (this.isHeld) return undefined;
     if (this.#state !== 'running') return Promise.reject(new Error(`the lease is ${this.#state}`));
-    // The number of waiters is bounded: each waiter holds events, and the publisher bounds its
-    // events.
+    // We don't need to limit the number of waiters. Each waiter holds events, and the publisher
+    // limits those.
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
     });
@@ -94,15 +97,15 @@ export class Lease {
     if (this.#state !== 'running') return;
     this.#timer = setTimeout(
       () => inBackground(this.#renewAndSchedule(), this.#ports.logger, 'renewing the lease'),
-      this.#leaseMs / (this.#isFailing ? triesInLease : renewalsInLease),
+      this.#leaseMs / (this.#isFailing ? triesPerLease : renewalsPerLease),
     );
     this.#timer.unref();
   }
 
   async #renewAndSchedule(): Promise<void> {
     try {
-      // A renewal that hangs, e.g. because no connection is free, must not prevent the next one.
-      await within(this.#renew(), this.#leaseMs / renewalsInLease);
+      // If a renewal hangs, e.g. because no connection is free, it mustn't hold up the next one.
+      await within(this.#renew(), this.#leaseMs / renewalsPerLease);
     } finally {
       this.#schedule();
     }
@@ -113,14 +116,14 @@ export class Lease {
   }
 
   async #renew(): Promise<void> {
-    // The database counts the lease from this instant or later.
+    // The database starts the lease at this instant or later.
     const askedAtMs = this.#ports.nowMs();
     try {
       const isRenewed = await this.#ports.renew({ afterFailure: this.#isFailing });
       this.#isFailing = false;
       if (this.#state !== 'running') return;
       if (isRenewed) {
-        // A later renewal may have been answered first.
+        // SQL may have answered a later renewal first.
         this.#heldUntilMs = Math.max(this.#heldUntilMs, askedAtMs + this.#leaseMs);
         this.#settle();
       } else this.#lose();

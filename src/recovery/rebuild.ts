@@ -1,5 +1,5 @@
-// Rebuilds, from stored events, the progress of a call whose process was lost, and finds the events
-// that SQL lacks. Pure.
+// If a call's process was lost, rebuilds the call's progress from stored events, and finds the
+// events that SQL lacks. All functions here are pure.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { amdStoppedEvent } from '../calls/detection/detection-events.ts';
@@ -12,16 +12,16 @@ import type { TransferSummary } from '../calls/transfer/transfer-contract.ts';
 export type Rebuilt = {
   readonly progress: CallProgress;
   /**
-   * Events that SQL does not have, in order, including an owed `amd_stopped`. The terminal event
-   * follows them.
+   * Events that SQL doesn't have, in order, including an `amd_stopped` that is still owed. The
+   * terminal event comes after them.
    */
   readonly missing: readonly CallEvent[];
 };
 
 /**
- * Rebuilds the progress of a call and continues its sequence numbers.
- * @param onStream the call's events on the stream, in order. After SQL was restored from a backup,
- * the stream holds events that SQL lacks
+ * Rebuilds a call's progress and continues its sequence numbers.
+ * @param onStream the call's events on the stream, in order. If SQL has been restored from a
+ * backup, the stream contains events that SQL lacks
  */
 export function rebuild(
   unfinished: UnfinishedCall,
@@ -41,8 +41,7 @@ export function rebuild(
 }
 
 /**
- * Merges the events of SQL and the stream, one per sequence number. If both have a number, SQL
- * wins.
+ * Merges the events from SQL and the stream. If both contain the same sequence number, SQL wins.
  */
 function knownEvents(
   { events }: UnfinishedCall,
@@ -74,15 +73,16 @@ function progressOf(
   };
 }
 
-/**
- * Returns the failed attempts. Each `dialing` event contains all attempts that failed before it.
- */
+/** Returns the failed attempts. Each `dialing` event lists all attempts that failed before it. */
 function failedAttemptsIn(events: readonly CallEvent[]): CallProgress['failedAttempts'] {
   const last = events.findLast((event) => event.type === 'dialing');
   return last?.data.failedAttempts ?? [];
 }
 
-/** Returns the summary of the last transfer. A transfer under way ended with its process. */
+/**
+ * Returns the last transfer's summary. If the transfer was still under way, it ended with its
+ * process.
+ */
 function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
   const last = events.findLast(({ type }) => type.startsWith('transfer-'));
   if (last?.type === 'transfer-completed') return unnumbered(last.data);
@@ -100,8 +100,8 @@ function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
 }
 
 /**
- * Removes the notification sequence, because the terminal event must not repeat the number of an
- * earlier event.
+ * Removes the notification sequence, because the terminal event mustn't repeat an earlier event's
+ * number.
  */
 function unnumbered<Data extends { readonly notificationSequence?: number }>({
   notificationSequence: _sequence,

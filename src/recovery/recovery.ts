@@ -1,6 +1,6 @@
-// Finishes the work of lost processes: ends the calls that they were dialling or had up, and
-// settles ends that they stored. Each call gets exactly one terminal event, and its far end gets a
-// BYE. No call is dialled again.
+// Finishes the work of lost processes. It ends the calls that they were dialling or had up, and
+// settles the ends that they stored. Each call gets exactly one terminal event, and its far end
+// gets a BYE. We never dial a call again.
 
 import { setMaxListeners } from 'node:events';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -37,91 +37,92 @@ export type RecoveryPorts = {
     ): Promise<readonly UnsettledEnd[]>;
   };
   /**
-   * Returns the call's events on the stream, in order. The stream may hold more events than SQL.
+   * Returns the call's events on the stream, in order. The stream may contain more events than SQL.
    */
   readonly eventsOnStream: (call: AcceptedCall) => Promise<readonly CallEvent[]>;
   readonly sip: Pick<SipPort, 'endOrphan'>;
   /**
-   * Returns the calls that this process still handles: their legs are on the wire. They need no
-   * recovery.
+   * Returns the calls that don't need recovery, because their legs are on the wire and this process
+   * is still handling them.
    */
   readonly underWay: () => readonly CallId[];
-  /** Returns true if events of the call are still being stored or published by this process. */
+  /** Returns true if this process is still storing or publishing events of the call. */
   readonly isUnderWay: (callId: CallId) => boolean;
   readonly ends: Pick<EndRecorder, 'record'>;
   readonly outbox: CallOutbox;
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
   /**
-   * Marks the call as settled: all its events are on the stream, and no far end is in it any more.
+   * Marks the call as settled, because all its events are on the stream and every far end has left
+   * it.
    */
   readonly settle: (callId: CallId) => void;
-  /** Records that no far end is in the call any more. Its events may still be owed. */
+  /** Records that every far end has left the call. Some of its events may still be unpublished. */
   readonly legsAreOver: (callId: CallId) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 };
 
-/** Number of calls that are ended or settled concurrently. */
+/** Number of calls that we end or settle concurrently. */
 const batchSize = 50;
-/** Higher than the number of live calls of one process, so that they cannot hide a lost call. */
+/** More than the live calls that a single process can have, so they can't hide a lost call. */
 const unfinishedLimit = 10_000;
 /**
- * Maximum number of concurrent hang-ups. A far end that does not answer takes seconds, and there
- * may be hundreds of them.
+ * Maximum number of concurrent hang-ups. If far ends don't respond, each hang-up takes seconds, and
+ * there may be hundreds of them.
  */
 const maxHangUpsAtOnce = 100;
 /**
- * Bounds the wait for an unreachable engine. By then, the far end has given up on its own (RFC 3261
- * has no timer longer than 3 min).
+ * Limits how long we wait for an unreachable engine. By then, the far end has given up on its own,
+ * because no timer in RFC 3261 is longer than 3 min.
  */
 const farEndTries = 150;
 const farEndPauseMs = 2_000;
 /**
- * Bounds the wait for a late 200 OK after a CANCEL. The callee retransmits it for 32 s (RFC 3261,
- * 13.3.1.4). Each try itself takes half a second, in addition to the pause.
+ * Limits how long we wait for a late 200 OK after a CANCEL. The callee retransmits its 200 for 32 s
+ * (RFC 3261, 13.3.1.4). Note that each try takes half a second itself, in addition to the pause.
  */
 const lateAnswerTries = 32;
 const lateAnswerPauseMs = 500;
 
 // States of a call without a machine:
-// - unfinished: SQL has no end of the call and assigns it to this process. The call was taken over
-//   from a lost process, or this process asked for it by id. Recovery begins to hang up its far
-//   end, reads its events, and stores its end. Left when SQL has the end. If that fails, the next
-//   sweep finds the call again.
-// - owed: SQL has the end of the call, but the call is not marked as settled. Recovery publishes
-//   the events that are not known to be on the stream, which drops duplicates by id. When they are
-//   published and the far end is out of the call, it marks the call in SQL. If that fails, the next
-//   sweep finds the call again.
-// - done: the call is marked as settled, and recovery has forgotten it.
-//
-// States of a far end, if its leg was stored. However often a hang-up is requested, only one
-// sequence of attempts runs per call:
-// - waiting: all places for concurrent hang-ups are in use. Left when a place is free, or when this
-//   process stops.
-// - hanging up: the engine is asked to end the leg. Left for `over` when the leg has ended or is
-//   unknown. Left for `pausing` if the engine cannot be reached or if only a CANCEL was sent.
-// - pausing: the leg waits without using a place. Left for `waiting` after the pause.
-// - over: the leg has ended, or the wait for the engine or for a 200 OK that crossed the CANCEL
-//   took too long. If the engine does not know the dialog, it may have restarted, or the lost
-//   process may have ended the dialog without storing that. The far end gets a BYE in either case,
-//   and answers it with 481 if it is already out of the call.
-//
-// `stop` leaves every call in its state. SQL holds what is owed, for the next process.
+// - unfinished: SQL has no end for the call and assigns the call to this process, which either took
+//   it over from a lost process or asked for it by id. Recovery starts to hang up the far end,
+//   reads the call's events, and stores its end. The state lasts until SQL has the end. If that
+//   fails, the next sweep finds the call again.
+// - owed: SQL has the call's end, but the call isn't marked as settled. Recovery publishes the
+//   events that may be missing on the stream, which drops duplicates by id. Once these events are
+//   published and the far end has left the call, it marks the call as settled in SQL. If that
+//   fails, the next sweep finds the call again.
+// - done: the call is marked as settled, and recovery has forgotten about it. States of a far end,
+//   provided that its leg was stored. No matter how often someone requests a hang-up, each call has
+//   only one sequence of attempts:
+// - waiting: all places for concurrent hang-ups are in use. The state lasts until a place becomes
+//   free, or this process stops.
+// - hanging up: we've asked the engine to end the leg. The next state is `over` if the leg has
+//   ended or the engine doesn't know it, and `pausing` if we can't reach the engine or have only
+//   sent a CANCEL.
+// - pausing: the leg waits without using a place. After the pause, it goes back to `waiting`.
+// - over: the leg has ended, or we've stopped waiting for the engine or for a 200 OK that crossed
+//   the CANCEL. If the engine doesn't know the dialog, either the engine was restarted, or the lost
+//   process ended the dialog but couldn't store that. We send the far end a BYE in both cases. If
+//   it has already left the call, it responds with 481. `stop` leaves every call in its current
+//   state. SQL has everything that the next process needs to finish the work.
 
-/** Ends the calls of lost processes, and settles ended calls of lost processes and of this one. */
+/** Ends the calls of lost processes, and settles ended calls, including this process's own. */
 export class Recovery {
   readonly #ports: RecoveryPorts;
   readonly #ownerId: string;
   readonly #stopped = new AbortController();
-  /** Ended calls that are being settled. */
+  /** Ended calls that we are settling at the moment. */
   readonly #owed = new Set<CallId>();
   /**
-   * The hang-up of each call's legs. Resolves to true when all legs have ended. An entry stays
-   * until its call is settled.
+   * The hang-up of each call's legs. The promise resolves to true when all legs have ended. Entries
+   * stay until their call is settled.
    */
   readonly #farEnds = new Map<CallId, Promise<boolean>>();
   readonly #turns = takeTurns(
-    // The queue needs no separate bound: each waiting far end also has an entry in `#farEnds`.
+    // The queue doesn't need its own limit, because each waiting far end also has an entry in
+    // `#farEnds`.
     { running: maxHangUpsAtOnce, waiting: Number.POSITIVE_INFINITY },
     () => new Error('too many far ends'),
   );
@@ -129,7 +130,7 @@ export class Recovery {
   constructor(ports: RecoveryPorts, ownerId: string) {
     this.#ports = ports;
     this.#ownerId = ownerId;
-    // Each leg that waits for its next try listens to this signal.
+    // Every leg that is waiting for its next try listens to this signal.
     setMaxListeners(unfinishedLimit, this.#stopped.signal);
   }
 
@@ -139,9 +140,9 @@ export class Recovery {
   }
 
   /**
-   * Ends all calls that were taken over from lost processes. Resolves when SQL has their ends. A
-   * call that cannot be ended is logged and counted as failed. The far ends are hung up in the
-   * background. `settleEnds` continues what is not done by then.
+   * Ends all calls that were taken over from lost processes. Resolves when SQL has their ends. If a
+   * call can't be ended, we log it and count it as failed. The far ends are hung up in the
+   * background, and `settleEnds` takes care of anything that isn't done by then.
    */
   async endTakenOver(): Promise<{ readonly ended: number; readonly failed: number }> {
     const found = await this.#ports.ledger.unfinished(this.#ownerId, 'taken over', unfinishedLimit);
@@ -156,8 +157,8 @@ export class Recovery {
   }
 
   /**
-   * Ends calls of this process that have no machine: the machine failed, or the answer to the take
-   * was lost.
+   * Ends this process's calls that have no machine, either because the machine failed or because
+   * the answer to a take was lost.
    */
   async endOwn(callIds: readonly CallId[]): Promise<void> {
     const { ledger, logger } = this.#ports;
@@ -166,32 +167,31 @@ export class Recovery {
       const { call, legs } = unfinished;
       logger.warn({ callId: call.callId }, 'ending a call without a machine');
       await this.#tryToEnd(unfinished);
-      // Not awaited, because a far end that does not answer takes seconds.
+      // We don't await this, because it takes seconds if the far end doesn't respond.
       const isEnding = this.#endFarEnds(call.callId, legs);
       const hungUp = isEnding.finally(() => this.#farEnds.delete(call.callId));
       inBackground(hungUp, logger, 'hanging up a far end');
     }
     if (found.length === 0) return;
-    // Not awaited, because NATS may be unreachable.
+    // We don't await this either, because NATS may be unreachable.
     this.settleEnds().catch((error: unknown) =>
       logger.warn({ err: error }, 'ends of calls without a machine are still owed'),
     );
   }
 
   /**
-   * Settles calls of this process that have ended: publishes their events, and hangs up the far
-   * ends of calls that were taken over. The hang-ups continue in the background. Resolves when the
-   * events that were found are published, or when `until` is aborted. While NATS is unreachable, it
-   * waits.
+   * Settles this process's ended calls. Publishes their events, and hangs up the far ends of calls
+   * that were taken over. The hang-ups continue in the background. Resolves when the events are
+   * published, or when `until` is aborted. While NATS is unreachable, this method waits.
    */
   async settleEnds(until?: AbortSignal): Promise<void> {
-    // The next sweep retries these calls. Without this list, the loop would find them again
-    // endlessly.
+    // The next sweep retries these calls. Without this list, the loop would keep finding them
+    // forever.
     const failed: CallId[] = [];
     for (;;) {
       const except = [...this.#owed, ...this.#ports.underWay(), ...failed];
       const found = await this.#ports.ledger.unsettledEnds(this.#ownerId, except, batchSize);
-      // Skip calls whose events this process is still storing or publishing. Some ended during the
+      // Skip calls whose events we are still storing or publishing. Some of them ended during the
       // query.
       const batch = found.filter(({ call }) => !this.#ports.isUnderWay(call.callId));
       failed.push(...found.filter((end) => !batch.includes(end)).map(({ call }) => call.callId));
@@ -207,8 +207,8 @@ export class Recovery {
   }
 
   /**
-   * Settles one call. Resolves when its events are published, without waiting for a hang-up.
-   * @returns false if they could not be published
+   * Settles one call. Resolves when its events are published, and doesn't wait for a hang-up.
+   * @returns false if the events couldn't be published
    */
   async #settle({ call, events, legs }: UnsettledEnd): Promise<boolean> {
     const { publish, settle, logger } = this.#ports;
@@ -237,7 +237,7 @@ export class Recovery {
   }
 
   /**
-   * Hangs up the legs of a call, in only one sequence of attempts per call.
+   * Hangs up a call's legs. If that's already under way, joins it.
    * @returns false if this process stops before all legs are certainly over
    */
   #endFarEnds(callId: CallId, legs: readonly StoredLeg[]): Promise<boolean> {
@@ -261,7 +261,7 @@ export class Recovery {
     let lateAnswers = 0;
     for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
       const farEnd = await this.#hangUpInTurn(callId, leg);
-      // Log only changes, because an unreachable far end stays unreachable for a while.
+      // Only log changes, because an unreachable far end usually stays unreachable for a while.
       if (farEnd !== logged)
         logger.info({ callId, farEnd }, 'tried to hang up the far end of a call without a process');
       logged = farEnd;
@@ -272,7 +272,7 @@ export class Recovery {
     return !this.#stopped.signal.aborted;
   }
 
-  /** Hangs up when a place for concurrent hang-ups is free. A pausing leg uses no place. */
+  /** Hangs up once a place for concurrent hang-ups is free. Pausing legs don't use a place. */
   async #hangUpInTurn(callId: CallId, leg: StoredLeg): Promise<LegEndResult> {
     return await this.#turns(async () =>
       this.#stopped.signal.aborted ? 'unreachable' : await this.#hangUp(callId, leg),
@@ -296,12 +296,12 @@ export class Recovery {
 
   /**
    * Ends one call.
-   * @returns false if it could not be ended now
+   * @returns false if we can't end it now
    */
   async #tryToEnd(unfinished: UnfinishedCall): Promise<boolean> {
     const { call, legs } = unfinished;
-    // Hang up the far end even if the call's events cannot be read now. `settleEnds` checks the
-    // result.
+    // Hang up the far end even if we can't read the call's events right now. `settleEnds` checks
+    // the result.
     this.#endFarEnds(call.callId, legs).catch(() => undefined);
     try {
       await this.#recordEnd(unfinished, await this.#ports.eventsOnStream(call));
@@ -317,12 +317,13 @@ export class Recovery {
 
   async #recordEnd(unfinished: UnfinishedCall, onStream: readonly CallEvent[]): Promise<void> {
     const { ends, outbox, clock } = this.#ports;
-    // The last events that a lost process stored may not be on the stream. `settleEnds` publishes
-    // them, in order.
+    // If a lost process stored its last events, they may not have made it onto the stream.
+    // `settleEnds` publishes them, in order.
     const isTakenOver = unfinished.ownerId !== this.#ownerId;
     const how = { isRecovered: isTakenOver || unfinished.legs.length > 0 };
-    // The stream holds an end that SQL lacks only if SQL was restored from a backup. Receivers
-    // already have that end, so store the same one: another end under its id would contradict it.
+    // If the stream has an end that SQL lacks, SQL has been restored from a backup. Receivers
+    // already have that end, so we store the same one. A different end with the same id would
+    // contradict it.
     const endOnStream = onStream.find(isEnd);
     if (endOnStream !== undefined) {
       const step = { events: [], ending: { event: endOnStream } };
@@ -345,7 +346,7 @@ function isOver(farEnd: LegEndResult, lateAnswers: number): boolean {
   return farEnd === 'ended' || farEnd === 'gone' || lateAnswers === lateAnswerTries;
 }
 
-/** Returns how the lost owner was lost. An owner id names a node and one start of it. */
+/** Returns how the owner was lost. An owner id identifies a node and one of its starts. */
 function lossOf(lost: string, own: string): GatewayLoss {
   if (lost === own) return 'failed';
   const nodeOf = (ownerId: string): string => ownerId.slice(0, ownerId.lastIndexOf('/'));
