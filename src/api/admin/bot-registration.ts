@@ -52,7 +52,7 @@ export async function registerBot(
   return shownBot(added.bot);
 }
 
-/** Omitted members keep their value. */
+/** Omitted fields keep their value. */
 function toAddress(
   { url, connect }: NonNullable<z.output<typeof newBot>['stream']>,
   before: StreamAddress | undefined,

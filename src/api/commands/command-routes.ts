@@ -135,7 +135,7 @@ function withId(command: Command, { headers }: FastifyRequest): Command & { read
   const id = command.id ?? (typeof key === 'string' ? key : `cmd-${randomUUID()}`);
   const { error } = commandId.safeParse(key ?? id);
   const problems = (error?.issues ?? []).map(({ message }) => message);
-  if (key !== undefined && key !== id) problems.push('differs from the member id');
+  if (key !== undefined && key !== id) problems.push('differs from the id field');
   if (problems.length > 0) {
     throw invalidRequest(problems.map((message) => ({ path: 'Idempotency-Key', message })));
   }

@@ -1,4 +1,4 @@
-// "To talk to a person, press one": calls a phone, plays this prompt when a person answers, and
+// "To talk to a person, press one": calls a phone, plays a prompt when a person answers, and
 // connects them to an agent when they press 1.
 //
 //   OFFHOOK_URL=http://127.0.0.1:3000 OFFHOOK_TOKEN=$(npx offhook token) \
