@@ -21,7 +21,7 @@ export class CallNotes {
   #left = 0;
 
   add(note: CallNote): void {
-    const kept = shortened(note);
+    const kept = shorten(note);
     const bytes = bytesOf(kept);
     this.#notes.push(kept);
     this.#bytes += bytes;
@@ -50,7 +50,7 @@ export class CallNotes {
   }
 }
 
-function shortened(note: CallNote): CallNote {
+function shorten(note: CallNote): CallNote {
   switch (note.kind) {
     case 'mark':
       return { ...note, name: note.name.slice(0, maxTextLength) };

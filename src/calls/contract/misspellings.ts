@@ -62,7 +62,7 @@ export function unknownMembers(
 export const nothingUnknown: UnknownMembers = { errors: [], ignored: [] };
 
 /** Joins the unknown fields found in several parts of one body. */
-export function allUnknown(parts: readonly UnknownMembers[]): UnknownMembers {
+export function mergeUnknown(parts: readonly UnknownMembers[]): UnknownMembers {
   return {
     errors: parts.flatMap(({ errors }) => errors).slice(0, maxNamed),
     ignored: parts.flatMap(({ ignored }) => ignored).slice(0, maxNamed),

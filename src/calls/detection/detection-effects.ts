@@ -55,7 +55,7 @@ function isOverruled({ amdEvents }: CallMachineContext, amd: AmdEvent): boolean 
  * Returns why the event ends the call in `disconnect` mode, which is either a machine or a failed
  * detection. Undefined if the call continues.
  */
-export function disconnects(
+export function disconnectReason(
   context: CallMachineContext,
   amd: AmdEvent,
 ): 'machine' | 'failure' | undefined {

@@ -70,11 +70,11 @@ export class LineKeys {
   }
 
   async #pressNextOf(keys: Waiting): Promise<void> {
-    const isTaken = await this.#pressNext(keys);
+    const isAccepted = await this.#pressNext(keys);
     // `stop` was called in the meantime and has already reported these keys.
     if (keys !== this.#waiting[0]) return;
-    if (isTaken) keys.done += 1;
-    if (isTaken && keys.done < keys.digits.length) return;
+    if (isAccepted) keys.done += 1;
+    if (isAccepted && keys.done < keys.digits.length) return;
     this.#waiting.shift();
     this.#reportEnd(keys);
   }
@@ -85,10 +85,10 @@ export class LineKeys {
     keys.isInFlight = true;
     const { durationMs } = keys;
     const isUp = pause(durationMs + betweenKeysMs, undefined, { ref: false });
-    const isTaken = await this.#press(character, durationMs);
+    const isAccepted = await this.#press(character, durationMs);
     keys.isInFlight = false;
-    if (isTaken) await isUp;
-    return isTaken;
+    if (isAccepted) await isUp;
+    return isAccepted;
   }
 
   #reportEnd({ commandId, digits, done, isInFlight }: Waiting): void {

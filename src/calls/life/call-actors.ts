@@ -1,4 +1,4 @@
-// Connects the call machine to its line and to the outbox that stores its steps.
+// Connects the call machine to its line, and to the outbox that stores its steps.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallOutbox } from '../ports.ts';
@@ -10,12 +10,11 @@ export type CallPorts = LinePorts & {
   readonly outbox: CallOutbox;
 };
 
-/** Makes the machine logic that all calls share. Everything specific to a call is in its input. */
+/** Makes the machine logic, which all calls share. Anything specific to a call is in the input. */
 export function createCallLogic(ports: LinePorts) {
   return callMachine.provide({ actors: { line: createLineActor(ports) } });
 }
 
-/** Makes the journal of one call. */
 export function createJournal(
   { outbox, logger }: Pick<CallPorts, 'outbox' | 'logger'>,
   call: AcceptedCall,

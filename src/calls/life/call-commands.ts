@@ -1,5 +1,5 @@
-// Runs commands on the calls of this process. A repeated command with the same id runs once and
-// gets the same reply again.
+// Runs commands on this process's calls. If a command is repeated with the same id, it still runs
+// only once, and every repeat gets the same reply.
 
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -25,7 +25,7 @@ export type CallCommandsPorts = PlayingPorts &
   StreamingPorts &
   TransferringPorts & {
     readonly registry: Pick<CallRegistry, 'live' | 'end'>;
-    /** Makes an id for a command that has none. */
+    /** Generates an id for a command that has none. */
     readonly newCommandId: () => string;
     /** Default: no notes. */
     readonly note?: NoteCommand;
@@ -37,12 +37,12 @@ const hangUpHandler: CommandHandler<'hangup', HandlerPorts> = {
   note: () => 'hangup',
   execute({ id }, { live, ports }) {
     ports.registry.end(live.call.callId, { by: 'application' });
-    // Older clients send no id. Their reply must not contain one.
+    // Older clients don't send an id, and their reply must not contain one.
     return { ok: true, state: 'ending', ...(id === undefined ? {} : { commandId: id }) };
   },
 };
 
-/** The handler of each command, by its name. A missing handler does not compile. */
+/** Handlers by command name. If one is missing, this doesn't compile. */
 const handlers: {
   readonly [Name in Command['command']]: CommandHandler<Name, HandlerPorts>;
 } = {
@@ -63,12 +63,12 @@ function handlerOf<Name extends Command['command']>({
 }
 
 /**
- * Bounds the remembered commands per call, well above any real use. We use `maxSize` because `max`
- * would allocate all entries for every call.
+ * Bounds the commands remembered per call, well above any real use. We use `maxSize` because `max`
+ * would allocate all entries up front for every call.
  */
 const rememberedBounds = { maxSize: 1_000, sizeCalculation: () => 1 };
 
-/** A remembered command. Only its digest is kept, because a URL in the command may be secret. */
+/** A remembered command. We only keep its digest, because a URL in the command may be secret. */
 type Remembered = { readonly digest: string; readonly reply: Promise<CommandReply> };
 
 type CommandState = {
@@ -78,7 +78,7 @@ type CommandState = {
 
 export class CallCommands {
   readonly #ports: CallCommandsPorts;
-  /** State of the calls that have received a command. */
+  /** State of each call that has received a command. */
   readonly #states = new Map<CallId, CommandState>();
 
   constructor(ports: CallCommandsPorts) {
@@ -86,9 +86,9 @@ export class CallCommands {
   }
 
   /**
-   * Runs a command. `askedBy` names the sender in the capture of the call.
+   * Runs a command. `askedBy` names the sender in the call's capture.
    *
-   * @returns undefined if this process does not have the call
+   * @returns undefined if this process doesn't have the call
    */
   run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply> | undefined {
     const live = this.#ports.registry.live(callId);
@@ -106,7 +106,8 @@ export class CallCommands {
     if (earlier !== undefined) return earlier.digest === digest ? earlier.reply : idUsed();
     const reply = run(id);
     remembered.set(id, { digest, reply });
-    // A refused command may be retried under its id: by then the call may have been answered.
+    // A refused command may be retried under the same id, e.g. because the call has been answered
+    // since.
     const forget = (): boolean => remembered.delete(id);
     reply.then(({ ok }) => {
       if (!ok) forget();
@@ -114,7 +115,7 @@ export class CallCommands {
     return reply;
   }
 
-  /** Drops the state of a call that has ended. */
+  /** Drops the state kept for a call that has ended. */
   forget(callId: CallId): void {
     this.#states.delete(callId);
   }
@@ -150,7 +151,7 @@ export class CallCommands {
 type NotedCommand = {
   readonly command: Command;
   readonly commandId: string;
-  /** Undefined if the sender is not known. */
+  /** Undefined if we don't know the sender. */
   readonly askedBy: string | undefined;
 };
 
@@ -164,7 +165,7 @@ async function execute(
 }
 
 /**
- * Returns a digest that does not depend on the order of members, nor on whether the command arrived
+ * Returns a digest that depends neither on the order of fields nor on whether the command arrived
  * over HTTP or NATS.
  */
 function digestOf(command: Command): string {

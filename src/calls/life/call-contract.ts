@@ -1,4 +1,4 @@
-// Contract of a call's life: the command that ends it, the events up to the answer, and the
+// The contract for a call's life: the command that ends it, the events up to the answer, and the
 // terminal events.
 
 import { z } from 'zod';
@@ -25,14 +25,14 @@ const failedAttempt = z.object({
   reason: z.string().describe('reason phrase without the status, or what failed'),
   durationMs,
 });
-/** A failed attempt over one gateway. Another gateway was tried after it. */
+/** A failed attempt over one gateway, after which another gateway was tried. */
 export type FailedAttempt = Immutable<z.infer<typeof failedAttempt>>;
 
 const failedAttempts = z
   .array(failedAttempt)
   .exactOptional()
   .describe(
-    'the failed attempts over earlier gateways, in order; absent if the first gateway took the call',
+    'the failed attempts over earlier gateways, in order; absent if the first gateway accepted the call',
   );
 
 /** The time of the answer and the durations that led to it. */
@@ -69,7 +69,6 @@ function contextsOf(durations: CallContext['session']['UserSession']['amdInfo'])
   };
 }
 
-/** The events up to the answer. */
 export const placingEvents = {
   queued: callEvent({
     when: 'the request is stored',
@@ -145,7 +144,7 @@ const endData = {
   machineDetected: z
     .boolean()
     .exactOptional()
-    .describe('true if the call was ended because a machine picked up'),
+    .describe('true if the call ended because a machine picked up'),
   playedMs: durationMs
     .exactOptional()
     .describe('total duration of the audio of sounds that was sent; absent if no sound was played'),
@@ -166,7 +165,7 @@ const endLine = ({ reason, reasonCode, callDurationMs, machineDetection }: EndDa
   return [reason, reasonCode, ...duration, ...verdict].join(', ');
 };
 
-/** The terminal events. A call has exactly one of them, as its last event. */
+/** The terminal events. Every call ends with exactly one of them. */
 export const endEvents = {
   completed: callEvent({
     when: 'an answered call ended',

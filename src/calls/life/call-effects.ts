@@ -1,5 +1,5 @@
-// Effects of the call's life: update the progress, build events, append them, and send commands to
-// the line. No I/O.
+// Effects for the call's life: they update the progress, build and append events, and send commands
+// to the line. No I/O.
 
 import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
@@ -22,7 +22,7 @@ const answerNotStored = { by: 'gateway', reason: 'The answer could not be record
 export const emitDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'leg.sent');
   const { event: emitted, ...sequences } = dialingEvent(context, event.at, event.gateway);
-  // The time to connect counts from the first INVITE, whichever gateway finally carries the call.
+  // The time to connect counts from the first INVITE, whichever gateway ends up carrying the call.
   enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
   enqueue({ type: 'append', params: { events: [emitted], leg: event.leg } });
 });
@@ -57,15 +57,15 @@ export const noteAnswer = callSetup.assign(({ context, event }) => {
   };
 });
 
-/** Makes the line ACK the 200 OK. Until then, the callee retransmits it. */
+/** Makes the line ACK the 200 OK. The callee keeps retransmitting it until then. */
 export const acknowledge = callSetup.enqueueActions(({ enqueue }) => {
   enqueue({ type: 'sendToLine', params: { type: 'acknowledge' } });
 });
 
 /**
- * Gives up an answer that may not have been stored. Its event was not published, so the call counts
- * as failed before the answer. If the database stored the answer after all, that shows when the end
- * is stored, and the call then counts as answered.
+ * Gives up an answer that may not have been stored. Its event wasn't published, so the call counts
+ * as failed before the answer. If the database did store the answer after all, we find out when the
+ * end is stored, and the call then counts as answered.
  */
 export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt, beforeAnswer, eventSequence, notificationSequence } = context;
@@ -92,8 +92,8 @@ export const buildEnd = callSetup.assign(({ context }) => {
 });
 
 /**
- * Builds the events that are stored instead of the end if SQL holds the uncertain answer. That
- * answer was not published, and no event of detection was emitted.
+ * Builds the events to store instead of the end if SQL turns out to hold the uncertain answer. That
+ * answer wasn't published, and detection hasn't emitted any event.
  */
 export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {
   const { uncertainAnswer, answeredEvent: answerEvent, end } = context;
@@ -125,7 +125,7 @@ export const endByLeg = callSetup.assign(({ context, event }) => {
     end:
       context.end ??
       (by === 'remote' ? endOfRemoteBye(at) : endAfterAnswer({ by: 'gateway', reason }, at)),
-    // The far end sent BYE, so its leg has ended. A lost leg may still be up.
+    // If the far end sent BYE, its leg has ended. A lost leg may still be up.
     ...(by === 'remote' ? { legIsOver: true } : {}),
   };
 });
@@ -148,7 +148,8 @@ export const cancelByCommand = callSetup.enqueueActions(({ context, event, enque
 
 export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.end');
-  // The far end may have hung up while the answer was being stored. That end came first.
+  // The far end may have hung up while the answer was being stored. In that case its hang-up came
+  // first.
   enqueue.assign({ end: context.end ?? endAfterAnswer(event.command, context.clock.now()) });
   enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: event.command.by } });
 });

@@ -1,4 +1,4 @@
-// Builds the events of a call from its progress. Pure, so that the machine, the intake, commands to
+// Builds a call's events from its progress. Pure, so that the machine, the intake, commands to
 // queued calls and crash recovery all build identical events.
 
 import type { AcceptedCall } from '../call-types.ts';
@@ -18,26 +18,23 @@ import type { TransferSummary } from '../transfer/transfer-contract.ts';
 import type { AnswerTimes, FailedAttempt } from './call-contract.ts';
 import type { CallEnd } from './call-outcome.ts';
 
-/** What is known about a call so far. */
+/** What we know about a call so far. */
 export type CallProgress = {
   readonly call: AcceptedCall;
-  /** The sequence number of the last event. */
   readonly eventSequence: number;
-  /** The sequence number of the last notification. */
   readonly notificationSequence: number;
   /** When the first INVITE left. Undefined until then. */
   readonly sentAt?: Date | undefined;
   readonly ringingAt?: Date | undefined;
   readonly answeredAt?: Date | undefined;
   readonly amdEvents: readonly AmdEvent[];
-  /** Failed attempts over earlier gateways. */
   readonly failedAttempts: readonly FailedAttempt[];
   readonly playback: PlaybackProgress;
-  /** The result of the last transfer. Undefined before its answer or failure. */
+  /** The last transfer's result. Undefined before its answer or failure. */
   readonly transfer?: TransferSummary | undefined;
 };
 
-/** Returns the progress of a newly accepted call, which has emitted one event, `queued`. */
+/** Returns the progress of a newly accepted call. Its only event so far is `queued`. */
 export function progressOfAccepted(call: AcceptedCall): CallProgress {
   const { event: _queued, ...sequences } = nextQueuedEvent(call);
   return {
@@ -130,14 +127,14 @@ function completedMembers(progress: CallProgress, answeredAt: Date, endedAt: Dat
 }
 
 /**
- * Returns the id of the call's conversation session. It is derived from the call id, so every
- * process returns the same id.
+ * Returns the id of the call's conversation session. The id is derived from the call id, so every
+ * process gets the same one.
  */
 export function sessionIdOf(call: CallIdentity): string {
   return `ss-${call.callId.replace(/^call-/, '')}`;
 }
 
-/** @returns undefined if `sessionId` is not the session id of a call */
+/** @returns undefined if `sessionId` isn't a call's session id */
 export function callIdOfSession(sessionId: string): string | undefined {
   return sessionId.startsWith('ss-') ? `call-${sessionId.slice('ss-'.length)}` : undefined;
 }
@@ -170,16 +167,16 @@ export function callContext(progress: CallProgress): CallContext {
 type NumberedCall = Sequences & { readonly call: AcceptedCall };
 
 /**
- * Bounds the notifications that a call may owe to an unresponsive receiver. Later events are only
- * notified if they have their own status. `CallLimits` separately bounds events that the far end or
- * a bot could cause endlessly (digits, connections). Events caused by commands have no other bound,
- * because the application asked for them.
+ * Bounds the notifications that a call may owe to an unresponsive receiver. Beyond this number,
+ * only events that have their own status are notified. `CallLimits` separately bounds the events
+ * that the far end or a bot could cause endlessly (digits, connections). There is no other bound on
+ * events caused by commands, because the application asked for them.
  */
 const maxSelectedNotifications = 2_500;
 
 /**
- * Builds the next event, of a type that has no notification status of its own. It gets a
- * notification number if the request selects its type.
+ * Builds the next event, for types that don't have a notification status of their own. The event
+ * gets a notification number if the request selects its type.
  */
 export function nextEvent<Type extends SelectedEventType>(
   progress: NumberedCall,
@@ -200,8 +197,8 @@ export function nextEvent<Type extends SelectedEventType>(
 
 /**
  * Builds the next event. `isNotified` decides whether it gets a notification number. `data`
- * receives that number and returns the event's data. This keeps the number where the API documents
- * show it.
+ * receives that number and returns the event's data, so that the number appears where the API
+ * documents show it.
  */
 export function nextEventWith<Event extends CallEvent>(
   progress: NumberedCall,
@@ -221,13 +218,13 @@ export function nextEventWith<Event extends CallEvent>(
     type,
     data: data(isNotified ? { notificationSequence } : {}),
   };
-  // `data` belongs to `type`. TypeScript cannot follow that through a union.
+  // `data` belongs to `type`, but TypeScript can't follow that through a union.
   return { event: event as unknown as Event, eventSequence, notificationSequence };
 }
 
 /**
- * Returns `at`, or the instant of the call's end if that is earlier. Events reported after the end
- * are dated to the end, because the end is the last event and times must not run backwards.
+ * Returns `at`, or the instant of the call's end if that is earlier. The end is always the last
+ * event and times must not run backwards, so anything reported after it gets the time of the end.
  */
 export function noLaterThanEnd({ end }: { readonly end?: CallEnd }, at: Date): Date {
   return end === undefined || at < end.at ? at : end.at;
@@ -255,7 +252,7 @@ function connectDuration({ sentAt, answeredAt }: CallProgress): number {
   return sentAt === undefined || answeredAt === undefined ? 0 : elapsed(sentAt, answeredAt);
 }
 
-/** Returns the elapsed milliseconds. Never negative, even if the wall clock steps back. */
+/** Returns the elapsed milliseconds, which are never negative even if the wall clock steps back. */
 function elapsed(from: Date, to: Date): number {
   return Math.max(0, to.getTime() - from.getTime());
 }

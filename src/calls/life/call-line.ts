@@ -1,6 +1,6 @@
-// The line of one call: its SIP leg and its media session as one actor. It answers re-offers
-// itself, because they cannot wait for the machine. It holds back media events until the answer is
-// acknowledged. When it is stopped, it closes everything.
+// A call's line, i.e. its SIP leg and media session in one actor. It answers re-offers itself,
+// because they can't wait for the machine. It holds back media events until the answer is
+// acknowledged. When stopped, it closes everything.
 
 import { fromCallback } from 'xstate';
 import type { Logger } from '../../lib/logger.ts';
@@ -23,15 +23,15 @@ export type LinePorts = {
   readonly media: MediaPort;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** If omitted, no call has a stream. */
+  /** Omitted if calls never have a stream. */
   readonly streams?: StreamPort;
-  /** If omitted, no call plays sounds. */
+  /** Omitted if calls never play sounds. */
   readonly sounds?: SoundPort;
-  /** If omitted, no call is transferred. */
+  /** Omitted if calls are never transferred. */
   readonly transfers?: TransferPorts;
   /**
-   * Resolves when the call's INVITE may leave or is no longer wanted. Never rejects. The line calls
-   * this when everything else is ready, because preparation takes a varying time.
+   * Resolves when the call's INVITE may leave, or when nobody wants it any more. Never rejects. The
+   * line calls this once everything else is ready, because preparation can take any amount of time.
    *
    * @returns undefined if the INVITE may leave immediately
    */
@@ -56,18 +56,19 @@ class Line {
   #session: MediaSession | undefined;
   #leg: CallLeg | undefined;
   /**
-   * opening: no leg exists yet; the line waits for a media port and its turn. placed: the leg was
-   * placed. answered: the far end answered. over: the leg failed, ended, was cancelled or hung up,
-   * or is no longer wanted.
+   * opening: there's no leg yet, and the line waits for a media port and its turn. placed: the leg
+   * has been placed. answered: the far end has answered. over: the leg failed, ended, was cancelled
+   * or hung up, or is no longer wanted.
    */
   #state: 'opening' | 'placed' | 'answered' | 'over' = 'opening';
   /**
-   * Media and SIP INFO events since the answer, held back while the answer is being stored.
-   * Undefined while events pass directly.
+   * Media and SIP INFO events held back while the answer is being stored. Undefined while events
+   * pass straight through.
    */
   #held: LineEvent[] | undefined;
   /**
-   * Whether sounds or keys were ever requested or planned, so that there may be something to stop.
+   * Whether sounds or keys have ever been requested or planned, which means that there may be
+   * something to stop.
    */
   #mayPlay = false;
   #plans: CallPlans | undefined;
@@ -144,7 +145,7 @@ class Line {
         this.#sendToMedia(command.command);
         break;
       case 'startStream':
-        // A failed stream may have left a connection open.
+        // A failed stream may have left its connection open.
         this.#stream.stop(this.#session, 'replaced');
         this.#stream.want(command.stream);
         this.#answerStream();
@@ -170,8 +171,8 @@ class Line {
   }
 
   /**
-   * Passes a command to the media. Keys go by SIP INFO if the carrier expects it. A stop is dropped
-   * if nothing was ever played, so that the worker is not woken for nothing.
+   * Passes a command to the media. Keys go by SIP INFO if the carrier expects that. A stop is
+   * dropped if nothing was ever played, to avoid waking the worker for nothing.
    */
   #sendToMedia(command: MediaCommand): void {
     if (command.kind === 'press' && this.#keys !== undefined) {
@@ -187,8 +188,8 @@ class Line {
   }
 
   /**
-   * Reports an unexpected error as a failed leg, so that the call ends. Ports never throw because
-   * of the network, so this is a defect.
+   * Reports an unexpected error as a failed leg, so that the call ends. Network problems never make
+   * a port throw, so this is a bug.
    */
   fail(error: unknown): void {
     const cause = error instanceof Error ? error.message : 'unknown error';
@@ -222,13 +223,14 @@ class Line {
         codecs,
       );
     } catch {
-      // The media port logs the reason. For the call, this is the same as having no free port.
+      // The media port has already logged the reason. For the call, it's the same as having no free
+      // port.
       return undefined;
     }
   }
 
   #giveUp(reason: string): void {
-    // If no leg exists yet, `open` sees the state `over` and places none.
+    // If there's no leg yet, `open` sees the state `over` and won't place one.
     const state = this.#state;
     this.#state = 'over';
     this.#transfer.giveUp(reason);
@@ -277,7 +279,7 @@ class Line {
   #observeProvisional(event: LegEventOf<'provisional'>): void {
     const { status, sdp } = event;
     if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
-    // A 100 comes from the next hop, not from the phone. 180, 181, 182 and 183 all mean that the
+    // A 100 comes from the next hop rather than the phone. 180, 181, 182 and 183 all mean that the
     // far end is processing the call.
     if (status < 180) return;
     if (this.#session !== undefined) {
@@ -306,8 +308,8 @@ class Line {
   }
 
   /**
-   * Refuses a 200 OK without usable SDP. RFC 3261 section 13.2.2.4 requires an ACK and a BYE. The
-   * call counts as failed.
+   * Handles a 200 OK without usable SDP, which requires an ACK and a BYE per RFC 3261, section
+   * 13.2.2.4. The call counts as failed.
    */
   #refuseAnswer(at: Date): void {
     this.#giveUp('no usable SDP in the answer');
@@ -333,8 +335,8 @@ class Line {
   }
 
   #observeMedia(event: MediaEvent): void {
-    // The envelope goes to the call's capture. Only the session of a second leg reports
-    // `connected`, to its bridge.
+    // The envelope goes to the call's capture. `connected` is only ever reported by a second leg's
+    // session, to its bridge.
     if (event.kind === 'envelope' || event.kind === 'connected') return;
     if (event.kind === 'inactive') this.#loseMedia('No RTP from the far end');
     else if (event.kind === 'failed') this.#loseMedia(event.reason);
@@ -365,8 +367,8 @@ class Line {
   }
 
   /**
-   * Sends the event, or holds it back between the 200 OK and its ACK, so that it is emitted after
-   * `answered`. Bounded by the time-out for storing the answer.
+   * Sends the event, or holds it back between the 200 OK and its ACK, so that `answered` is emitted
+   * first. Bounded by the time-out for storing the answer.
    */
   #sendOrHold(event: LineEvent): void {
     if (this.#held === undefined) this.#send(event);

@@ -2,22 +2,22 @@
 // `call-actors.ts` provides the real line and the journal.
 //
 // preparing   Entered when this process starts the call. The line opens a media port and waits for
-//             the trunk's turn. Left when the first INVITE leaves, when the leg or the media fails,
+//             its turn on the trunk. Left when the first INVITE leaves, the leg or the media fails,
 //             or by a command. Bound: the request's queue time-out, which counts from the
-//             acceptance of the call. A call that reaches it is not dialled.
+//             acceptance of the call. A call that reaches it isn't dialled.
 // calling     Entered with the first INVITE. The call is `dialing` until the first 18x response,
 //             then `ringing`. When a gateway fails, the line sends an INVITE to the next one. Left
 //             when the far end answers or refuses, when the media fails, or by a command. Bound:
 //             the ring time-out. One timer covers all gateways. It starts with the first INVITE,
-//             because the dialer waits from then on.
+//             because that's when the dialer starts waiting.
 // answering   Entered with a usable 200 OK. Stores what a BYE needs before the line ACKs the 200
 //             OK, so that a crash cannot leave a person in a call that no process can end. If
 //             either side hangs up meanwhile, that takes effect in `answered`. Left when the answer
 //             is stored, or when SQL refuses or fails to store it. Bound: `storeAnswerTimeoutMs`.
-// refusing    Entered when SQL did not store the answer, or not in time. Hangs up and immediately
+// refusing    Entered when SQL didn't store the answer, or not in time. Hangs up and immediately
 //             continues with `recording`. What SQL holds decides whether the call was answered.
 // answered    Entered when the answer is stored. ACKs the 200 OK. The person or the machine is on
-//             the line, and detection runs if the request asks for it. While `ongoing` is set, a
+//             the line, and detection runs if the request wants it. While `ongoing` is set, a
 //             transfer is under way or has connected the person. Left by a BYE of either side, by
 //             lost media, by a bot that closes its stream or cannot be reached, or by a plan that
 //             ends the call. In `disconnect` mode, also left when detection finds a machine or
@@ -28,14 +28,14 @@
 //             bot's stream, the sounds and the keys still owe their ends. Left when the media has
 //             reported all of them. Bound: `closingTimeoutMs`, after which the machine itself emits
 //             the missing ends of detection, streams and sounds.
-// recording   Entered when the end of the call is decided and the media owes nothing more. Stores
-//             the end, after all earlier events that are not stored yet. Left when it is stored.
+// recording   Entered when the call's end is decided and the media owes nothing more. Stores
+//             the end, after any earlier events that aren't stored yet. Left when it's stored.
 //             Bound: `storeEndTimeoutMs`, after which the outbox continues without the machine.
 // ended       Final.
 
 import type { ActorRefFrom } from 'xstate';
 import {
-  disconnects,
+  disconnectReason,
   emitAmd,
   emitAmdStopped,
   hangUpOnMachine,
@@ -48,9 +48,9 @@ import {
   emitStream,
   emitStreamStopped,
   endStream,
-  endsByStream,
   hangUpByBot,
   hangUpOnBotFailure,
+  streamEndReason,
   streamsOfRequest,
 } from '../stream/stream-effects.ts';
 import {
@@ -97,7 +97,7 @@ import {
 import type { CallStep } from './call-step.ts';
 
 /**
- * Requires a row for each media event. `answered` and `closing` do not compile if one is missing.
+ * Requires a row for every media event. If one is missing, `answered` and `closing` don't compile.
  */
 type TakesMedia = { readonly on: Readonly<Record<PassedEventType, unknown>> };
 
@@ -115,12 +115,12 @@ const answered = callSetup.createStateConfig({
   on: {
     'media.amd': [
       {
-        guard: ({ context, event }) => disconnects(context, event.amd) === 'machine',
+        guard: ({ context, event }) => disconnectReason(context, event.amd) === 'machine',
         target: 'closing',
         actions: [emitAmd, hangUpOnMachine],
       },
       {
-        guard: ({ context, event }) => disconnects(context, event.amd) === 'failure',
+        guard: ({ context, event }) => disconnectReason(context, event.amd) === 'failure',
         target: 'closing',
         actions: [emitAmd, hangUpOnFailure],
       },
@@ -129,15 +129,15 @@ const answered = callSetup.createStateConfig({
     'leg.dtmf': { actions: emitDtmf },
     'media.dtmf': { actions: emitDtmf },
     'media.stream': [
-      // A bot that transfers a call may leave. The call continues.
+      // A bot may leave after transferring the call. The call continues.
       { guard: 'isTransferring', actions: emitStream },
       {
-        guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',
+        guard: ({ context, event }) => streamEndReason(context, event) === 'bot-left',
         target: 'closing',
         actions: [emitStream, hangUpByBot],
       },
       {
-        guard: ({ context, event }) => endsByStream(context, event) === 'bot-lost',
+        guard: ({ context, event }) => streamEndReason(context, event) === 'bot-lost',
         target: 'closing',
         actions: [emitStream, hangUpOnBotFailure],
       },
@@ -210,7 +210,7 @@ const closing = callSetup.createStateConfig({
     'media.stream': { actions: emitStream },
     'media.playback': { actions: emitPlayback },
     'media.keysSent': { actions: emitKeysSent },
-    // The call has ended, so these events change nothing.
+    // The call has ended, so there's nothing to do for these.
     'media.dtmf': {},
     'media.plan': {},
     'media.failed': {},
@@ -277,9 +277,9 @@ export const callMachine = callSetup.createMachine({
           { guard: ({ event }) => event.result === 'stored', target: 'answered' },
           { target: 'refusing' },
         ],
-        // An end is remembered while the answer is being stored. `answered` then moves on to
-        // `closing` immediately. No row for lost media is needed, because the line holds back all
-        // media events until the answer is acknowledged.
+        // If the call ends while the answer is being stored, we remember that, and `answered`
+        // immediately moves on to `closing`. Lost media doesn't need a row here, because the line
+        // holds back all media events until the answer is acknowledged.
         'leg.ended': { actions: endByLeg },
         'command.end': { actions: hangUpByCommand },
       },

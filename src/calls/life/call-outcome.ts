@@ -1,5 +1,5 @@
-// Maps SIP statuses and failures of the gateway to outcomes. SQL, NATS, notifications and metrics
-// all use these words. A status without its own row gets the row of its class.
+// Maps SIP statuses and gateway failures to outcomes. SQL, NATS, notifications and metrics all use
+// these words. If a status doesn't have a row, the row for its class applies.
 
 import {
   type CallFault,
@@ -13,7 +13,7 @@ import type { LegFailure } from '../ports.ts';
 export type CallEnd = {
   readonly at: Date;
   readonly outcome: CallOutcome;
-  /** The far end's status line, or what the gateway did, or what failed. */
+  /** The far end's status line, or else what the gateway did or what failed. */
   readonly reason: string;
   readonly reasonCode: ReasonCode;
   readonly sipStatus?: number;
@@ -45,8 +45,8 @@ export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
   [480, unavailable],
   [484, invalidNumber],
   [486, busy],
-  // A 487 although this gateway sent no CANCEL. Either timer C of the SIP server expired (185 s on
-  // drachtio), or the carrier stopped ringing.
+  // We didn't send CANCEL, so this 487 means that the SIP server's timer C expired (185 s on
+  // drachtio) or that the carrier stopped ringing.
   [487, noAnswer],
   [600, busy],
   [603, declined],
@@ -54,12 +54,12 @@ export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
   [606, rejected],
   // RFC 8197: the callee marked the call as unwanted.
   [607, declined],
-  // RFC 8688: an analytics engine of the carrier rejected the call on behalf of the callee.
+  // RFC 8688: the carrier's analytics engine rejected the call on the callee's behalf.
   [608, declined],
 ]);
 
 const outcomeByClass: ReadonlyMap<number, Meaning> = new Map([
-  // We never follow redirections, because a number other than the requested one would ring.
+  // We never follow redirections, because they would ring a number that nobody requested.
   [3, rejected],
   [4, rejected],
   [5, carrierFailure],
@@ -81,26 +81,27 @@ const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   rejected: 'carrier',
   'carrier-failure': 'carrier',
   'gateway-failure': 'gateway',
-  // The request or the command gave the address of the bot.
+  // The bot's address came from the request or a command.
   'bot-failure': 'caller',
-  // The trunk could not keep up with its calls.
+  // The trunk couldn't keep up with its calls.
   expired: 'gateway',
   unknown: 'gateway',
 };
 
-/** Faults of statuses that identify the side better than their outcome does. */
+/** Statuses that point to one side more clearly than their outcome does. */
 const faultBySipStatus: ReadonlyMap<number, CallFault> = new Map([
-  // The trunk has no credentials or wrong ones.
+  // The trunk's credentials are missing or wrong.
   [401, 'gateway'],
   [407, 'gateway'],
   // RFC 3261, section 21.6: the response comes from the callee, not from a network on the way.
   [606, 'callee'],
-  // RFC 8688: the callee was never asked.
+  // RFC 8688: nobody asked the callee.
   [608, 'carrier'],
 ]);
 
 /**
- * Returns which side is at fault. The fault is derived from the stored end, and not stored.
+ * Returns which side is at fault. This is always derived from the stored end, and never stored
+ * itself.
  *
  * @returns undefined if the call succeeded
  */
@@ -120,7 +121,7 @@ export function endsOfAllKinds(): readonly Pick<CallEnd, 'outcome' | 'sipStatus'
   return [...callOutcomes.map((outcome) => ({ outcome })), ...refusals];
 }
 
-/** Returns the end of a call that was not answered. */
+/** Returns the end for a call that wasn't answered. */
 export function endOfFailure(failure: LegFailure): CallEnd {
   const { at, sipStatus, reason } = failure;
   const line = sipStatus === undefined ? reason : `${sipStatus} ${reason}`.trim();
@@ -143,8 +144,8 @@ function meaningOfFailure(failure: LegFailure): Meaning {
       );
     }
     // The SIP stack itself generates 408 (no response to the INVITE for 32 s) and 503 (ICMP error,
-    // connection refused, DNS). They indicate an unreachable carrier and say nothing about the
-    // callee.
+    // connection refused, DNS). They mean that the carrier is unreachable, and say nothing about
+    // the callee.
     case 'stack':
     case 'unusable':
       return carrierFailure;
@@ -156,18 +157,18 @@ function meaningOfFailure(failure: LegFailure): Meaning {
 }
 
 /**
- * Returns the end of a call that rang for its whole ring time-out. The machine does not wait for
- * the 487 after its CANCEL, so the end has no SIP status.
+ * Returns the end for a call that rang for its whole ring time-out. It doesn't have a SIP status,
+ * because the machine doesn't wait for the 487 that follows its CANCEL.
  */
 export function endOfRingTimeout(at: Date): CallEnd {
   return { at, ...noAnswer, reason: 'Ring time-out' };
 }
 
-/** A request to end the call, by the side that makes it. */
+/** A request to end the call, with the side that made it. */
 export type EndCommand =
   /** The bot or the dialer application, over HTTP or NATS. */
   | { readonly by: 'application' }
-  /** This process. `reason` says why, e.g. because it shuts down or its media failed. */
+  /** This process. `reason` says why, e.g. because it is shutting down or its media failed. */
   | { readonly by: 'gateway'; readonly reason: string };
 
 export function endBeforeAnswer(command: EndCommand, at: Date): CallEnd {
@@ -188,8 +189,8 @@ export function endAfterAnswer(command: EndCommand, at: Date): CallEnd {
 }
 
 /**
- * Returns the end of a call whose bot did not accept its stream, or whose stream broke and could
- * not be reopened.
+ * Returns the end for a call whose bot didn't accept its stream, or whose stream broke and couldn't
+ * be reopened.
  */
 export function endOfBotFailure(at: Date): CallEnd {
   return { at, ...botFailure, reason: 'Bot unreachable' };
@@ -199,30 +200,30 @@ export function endOfRemoteBye(at: Date): CallEnd {
   return { at, outcome: 'completed', reason: '200 OK', reasonCode: 'Caller-disconnected' };
 }
 
-/** Returns the end of a call whose carrier connected the person to an agent. */
+/** Returns the end for a call whose carrier connected the person to an agent. */
 export function endOfReferral(at: Date): CallEnd {
   return { at, outcome: 'transferred', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
 /**
- * Returns the end of a call that a machine answered, with `machineDetection: disconnect` or with a
- * plan that left no message.
+ * Returns the end for a call answered by a machine, either with `machineDetection: disconnect` or
+ * with a plan that left no message.
  */
 export function endOfMachine(at: Date): CallEnd {
   return { at, outcome: 'machine', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
 /**
- * Returns the end of a call in which a plan left a message, at least in part. `voicemail.complete`
- * of the event tells whether all of it was sent.
+ * Returns the end for a call in which a plan left a message, at least in part. The event's
+ * `voicemail.complete` tells whether all of it was sent.
  */
 export function endOfVoicemail(at: Date): CallEnd {
   return { at, outcome: 'voicemail-left', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
 /**
- * Returns the end of a call at its maximum duration. Nothing failed, but the gateway ended the
- * call.
+ * Returns the end for a call that reached its maximum duration. Nothing failed, but it was the
+ * gateway that ended the call.
  */
 export function endOfMaxDuration(at: Date): CallEnd {
   return {
@@ -235,7 +236,7 @@ export function endOfMaxDuration(at: Date): CallEnd {
 
 /**
  * How the call's process was lost. restarted: this node restarted. lost: another node is gone.
- * failed: the process runs, but its machine for the call is gone.
+ * failed: the process is still running, but its machine for the call is gone.
  */
 export type GatewayLoss = 'restarted' | 'lost' | 'failed';
 
@@ -245,22 +246,22 @@ const losses: Readonly<Record<GatewayLoss, readonly [what: string, more: string]
   failed: ['Gateway failed', ''],
 };
 
-/** Returns the end of an answered call whose process was lost. */
+/** Returns the end for an answered call whose process was lost. */
 export function endOfLoss(loss: GatewayLoss, at: Date): CallEnd {
   const [what, more] = losses[loss];
   return endAfterAnswer({ by: 'gateway', reason: `${what}${more}` }, at);
 }
 
 /**
- * Returns the end of an unanswered call whose process was lost. An INVITE may have left and a phone
- * may have rung, so the call is not dialled again.
+ * Returns the end for an unanswered call whose process was lost. We don't dial the call again,
+ * because an INVITE may have left and a phone may have rung.
  */
 export function endOfUnknown(loss: GatewayLoss, at: Date): CallEnd {
   const [what, more] = losses[loss];
   return { at, ...unknown, reason: `${what} while the call was being placed${more}` };
 }
 
-/** Returns the end of a call that reached its queue time-out and is therefore not dialled. */
+/** Returns the end for a call that reached its queue time-out, and therefore isn't dialled. */
 export function endOfExpiry(at: Date): CallEnd {
   return { at, ...expired, reason: 'Waited too long in the queue' };
 }

@@ -1,5 +1,5 @@
-// The calls of this process. The registry starts calls, finds them by id, and ends them at
-// shutdown. It also reports how many more calls fit.
+// This process's calls. The registry starts calls, finds them by id, and ends them at shutdown. It
+// also tells how many more calls fit.
 
 import { createActor } from 'xstate';
 import { Changes } from '../../lib/changes.ts';
@@ -14,7 +14,7 @@ import type { CallActor } from './call-machine.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallLimits, CallMachineEvent } from './call-setup.ts';
 
-/** `untilTurn` is not a port of the registry, because `start` passes each call its own turn. */
+/** Without `untilTurn`, because `start` receives a separate turn for each call. */
 type RegistryPorts = Omit<CallPorts, 'untilTurn'>;
 
 export type CallRegistryOptions = {
@@ -24,14 +24,14 @@ export type CallRegistryOptions = {
 
 type EndListener = (callId: CallId, end: CallEnd | undefined) => void;
 
-/** A call of this process, as seen by command handlers. */
+/** One of this process's calls, as command handlers see it. */
 export type LiveCall = {
   readonly call: AcceptedCall;
-  /** `ending`: the call is ending, and its end is being stored. */
+  /** `ending`: the call is ending, or its end is being stored. */
   readonly state: 'preparing' | 'dialing' | 'ringing' | 'answering' | 'answered' | 'ending';
   /** Whether the far end accepts keys, as RTP events or by SIP INFO. */
   readonly acceptsKeys: boolean;
-  /** Why no transfer may begin now. Undefined if a transfer may begin. */
+  /** Why a transfer can't begin now. Undefined if it can. */
   readonly transferObstacle: string | undefined;
   readonly streamObstacles: StreamObstacles;
   send(event: CallMachineEvent): void;
@@ -82,8 +82,8 @@ export class CallRegistry {
     actor.subscribe({
       complete: () => this.#remove(call.callId, actor.getSnapshot().output?.end),
       error: (error: unknown) => {
-        // This is a defect. Recovery records the end of the call. XState keeps the children of a
-        // failed machine running, so the line is closed here.
+        // This is a bug in the machine. Recovery will record the end of the call. XState keeps a
+        // failed machine's children running, so we have to close the line here.
         actor.getSnapshot().children.line?.send({ type: 'close' });
         this.#ports.logger.error({ err: error, callId: call.callId }, 'call machine failed');
         this.#remove(call.callId, undefined);
@@ -92,7 +92,7 @@ export class CallRegistry {
     actor.start();
   }
 
-  /** @returns undefined if this process does not have the call */
+  /** @returns undefined if this process doesn't have the call */
   live(callId: CallId): LiveCall | undefined {
     const actor = this.#calls.get(callId);
     if (actor === undefined) return undefined;
@@ -107,7 +107,7 @@ export class CallRegistry {
     };
   }
 
-  /** @returns false if this process does not have the call */
+  /** @returns false if this process doesn't have the call */
   end(callId: CallId, command: EndCommand): boolean {
     const actor = this.#calls.get(callId);
     actor?.send({ type: 'command.end', command });
@@ -123,7 +123,8 @@ export class CallRegistry {
   }
 
   /**
-   * Waits until every call of this process has ended, or until the first of the bounds is reached.
+   * Waits until all of this process's calls have ended, or until the first of the bounds is
+   * reached.
    */
   async empty(...bounds: readonly Bound[]): Promise<void> {
     await this.#removals.until(() => this.#calls.size === 0, ...bounds);
@@ -134,7 +135,8 @@ export class CallRegistry {
   }
 
   /**
-   * Drops all calls: closes their lines and emits no events. Another process records their ends.
+   * Drops all calls: closes their lines, but doesn't emit any events. Another process will record
+   * their ends.
    */
   discardAll(): void {
     for (const [callId, actor] of this.#calls) {

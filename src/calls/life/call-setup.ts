@@ -1,5 +1,5 @@
 // The machine's vocabulary: its events, its commands to the line, its journal, context, delays and
-// guards. `call-machine.ts` is the statechart. The effects of its transitions are in
+// guards. `call-machine.ts` contains the statechart. The effects of its transitions are in
 // `call-effects.ts` and in each feature.
 
 import { fromCallback, sendTo, setup } from 'xstate';
@@ -17,32 +17,34 @@ import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallStep } from './call-step.ts';
 
 /**
- * An event of a port as the machine receives it: unchanged, plus a `type` for XState and the
- * instant at which it happened.
+ * A port's event as the machine receives it: unchanged, except for an XState `type` and the instant
+ * at which it happened.
  */
 type FromPort<Port extends string, Event extends { readonly kind: string }> = Event extends unknown
   ? Event & { readonly type: `${Port}.${Event['kind']}`; readonly at: Date }
   : never;
 
 /**
- * The media events that the line passes on to the machine. All others concern the capture, the
+ * The media events that the line passes on to the machine. The others only concern the capture, the
  * bridge or the line itself.
  */
 export type PassedEvent = Exclude<MediaEvent, { kind: 'envelope' | 'connected' | 'inactive' }>;
 export type PassedEventType = `media.${PassedEvent['kind']}`;
 
-/** Events that the line (SIP leg and media session together) reports to the machine. */
+/** Events from the line (SIP leg plus media session) to the machine. */
 export type LineEvent =
   | FromPort<'leg', LegEvent>
   | FromPort<'media', PassedEvent>
   | FromPort<'transfer', TransferReport>
   /**
    * Whether the far end accepts keys, as RTP events or by SIP INFO. Sent at the answer and after
-   * each re-offer.
+   * every re-offer.
    */
   | { readonly type: 'line.acceptsKeys'; readonly acceptsKeys: boolean };
 
-/** @param now when the line received the event. An event that already has an instant keeps it */
+/**
+ * @param now when the line received the event. An event that already carries an instant keeps it
+ */
 export function fromPort<Port extends string, Event extends { readonly kind: string }>(
   port: Port,
   event: Event,
@@ -51,7 +53,7 @@ export function fromPort<Port extends string, Event extends { readonly kind: str
   return { at: now, ...event, type: `${port}.${event.kind}` } as unknown as FromPort<Port, Event>;
 }
 
-/** Commands of the machine to the line. */
+/** Commands from the machine to the line. */
 export type LineCommand =
   | { readonly type: 'cancel'; readonly reason: string }
   | { readonly type: 'acknowledge' }
@@ -60,7 +62,7 @@ export type LineCommand =
   | { readonly type: 'startStream'; readonly stream: NumberedStream }
   | { readonly type: 'stopStream'; readonly reason: string }
   | { readonly type: 'transfer'; readonly transfer: Transfer }
-  /** Calls off the transfer, because the person is a machine after all. */
+  /** Calls off the transfer, because the person turned out to be a machine. */
   | { readonly type: 'withdrawTransfer' }
   /** Closes everything that is open, in any state of the line. */
   | { readonly type: 'close' };
@@ -73,16 +75,17 @@ export function sendToMedia(command: MediaCommand) {
 
 export type CallMachineEvent =
   | LineEvent
-  /** The result of storing the answer, or the end. */
+  /** The result of storing the answer or the end. */
   | { readonly type: 'journal.answered' | 'journal.ended'; readonly result: StoreResult }
   | { readonly type: 'command.end'; readonly command: EndCommand }
   /**
-   * A command to the media. The machine handles this event and the next two only while the call is
+   * A command to the media. The machine only handles this event and the next two while the call is
    * answered.
    */
   | { readonly type: 'command.media'; readonly command: MediaCommand }
   /**
-   * Begins `stream` in place of the current stream. Without `stream`, only ends the current stream.
+   * Begins `stream` in place of the current stream. Without `stream`, this only ends the current
+   * one.
    */
   | {
       readonly type: 'command.stream';
@@ -100,26 +103,26 @@ export type StoreResult = StepResult | 'unknown';
 export type CallLimits = {
   readonly maxDurationMs: number;
   /**
-   * SQL must store the answer within this time. It is well below the 32 s for which a callee
+   * SQL must store the answer within this time. It's well below the 32 s for which a callee
    * retransmits its 200 OK.
    */
   readonly storeAnswerTimeoutMs: number;
-  /** The media worker must report `amd_stopped` and the other ends within this time. */
+  /** How long the machine waits for the media worker to report `amd_stopped` and all other ends. */
   readonly closingTimeoutMs: number;
   /** SQL must store the end within this time. */
   readonly storeEndTimeoutMs: number;
-  /** Maximum number of digits that one call emits as events. Later digits are ignored. */
+  /** Maximum number of digits that one call emits as events. Any further digits are ignored. */
   readonly maxDigits: number;
   /**
    * Maximum number of bot connections, made or lost, that one call emits as events. The beginning
-   * and the end of a stream are always emitted.
+   * and the end of a stream are emitted regardless.
    */
   readonly maxStreamEvents: number;
   /** Maximum number of streams that commands may begin in one call. */
   readonly maxStreams: number;
   /**
-   * Maximum number of transfers in one call. Without a limit, an application that keeps trying
-   * would ring phones forever.
+   * Maximum number of transfers in one call. Otherwise an application that keeps trying would ring
+   * phones forever.
    */
   readonly maxTransfers: number;
 };
@@ -129,20 +132,20 @@ export const defaultCallLimits: CallLimits = {
   storeAnswerTimeoutMs: 4_000,
   closingTimeoutMs: 1_000,
   storeEndTimeoutMs: 60_000,
-  // Far above what a person presses in two hours. Each digit is an event on the NATS stream, and a
-  // flood must not crowd out other calls.
+  // Nobody presses anywhere near this many keys in two hours. Each digit is an event on the NATS
+  // stream, and a flood must not crowd out other calls.
   maxDigits: 2_000,
-  // A bot may accept and drop the stream again and again, and the media keeps reconnecting.
+  // A bot may accept and drop the stream over and over, and the media keeps reconnecting.
   maxStreamEvents: 200,
-  // A call is normally handed from bot to bot a few times. An application that does so endlessly is
-  // broken.
+  // A call is usually handed from bot to bot a few times at most. An application that never stops
+  // doing so is broken.
   maxStreams: 50,
   maxTransfers: 20,
 };
 
-/** Stores the steps of one call. */
+/** Stores a call's steps. */
 export type Journal = {
-  /** Stores the step as soon as possible. The machine does not wait for it. */
+  /** Stores the step as soon as possible. The machine doesn't wait for it. */
   append(step: CallStep): void;
   store(step: CallStep): Promise<StepResult>;
 };
@@ -159,50 +162,47 @@ export type CallMachineContext = CallProgress & {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly detection: 'off' | 'running' | 'stopped';
-  /** The round of detection. A new round begins after a call screening. */
+  /** The current round of detection. A new round begins after a call screening. */
   readonly round: number;
-  /** The plan that has the call. No bot can join until the plan releases the call. */
+  /** The plan that has the call. Until the plan releases it, no bot can join. */
   readonly heldBy?: PlanName | undefined;
-  /** Whether a plan of the request may still act. */
+  /** Whether any of the request's plans may still act. */
   readonly hasPlans: boolean;
   /**
-   * Streams that have not ended, oldest first: streams that are being stopped, then at most one
-   * current stream.
+   * Streams that haven't ended, oldest first. Those that are being stopped come before the current
+   * stream, if there is one.
    */
   readonly streams: readonly StreamProgress[];
-  /** Number of streams that commands began so far. */
   readonly streamsBegun: number;
-  /** Number of digits emitted so far. */
   readonly digits: number;
-  /** Number of stream events so far. */
   readonly streamEvents: number;
   readonly acceptsKeys: boolean;
-  /** Number of `press` commands whose end the media has not reported yet. */
+  /** Number of `press` commands whose end the media hasn't reported yet. */
   readonly pressing: number;
-  /** Number of transfers begun so far. */
+  /** Number of transfers begun so far, including the current one. */
   readonly transfers: number;
   /** The transfer under way. */
   readonly ongoing?: Ongoing | undefined;
-  /** What to do after the last transfer failed and nobody else will talk to the person. */
+  /** What to do if the last transfer failed and nobody else will talk to the person. */
   readonly fallback?: TransferFallback | undefined;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
   /** The state that another process needs to end the leg. Set from the 200 OK on. */
   readonly leg?: StoredLeg;
-  /** Set if the far end hung up or refused the call, so that there is no leg to end. */
+  /** Set if the far end hung up or refused the call, which leaves no leg to end. */
   readonly legIsOver?: true;
   readonly answeredEvent?: CallEvent;
   /**
-   * The sequence numbers before the answer. The machine returns to them if the answer is not
+   * The sequence numbers before the answer. The machine goes back to them if the answer isn't
    * stored.
    */
   readonly beforeAnswer?: Sequences;
-  /** An answer that the machine gave up although SQL may have stored it. */
+  /** An answer that the machine gave up on, although SQL may have stored it. */
   readonly uncertainAnswer?: Sequences & { readonly answeredAt: Date };
 };
 
 export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
-  /** The command that began the stream. Undefined for the stream of the request. */
+  /** The command that began the stream. Undefined for the request's own stream. */
   readonly commandId?: string;
   /** Whether a bot has accepted the stream. If so, the media will report its end. */
   readonly isOpen: boolean;
@@ -211,15 +211,15 @@ export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
 };
 
 export type Ongoing = {
-  /** The command that began the transfer. Undefined for the plan of the request. */
+  /** The command that began the transfer. Undefined for the request's planned transfer. */
   readonly commandId?: string;
   readonly transfer: Transfer;
   /** Whether the person and the agent are connected. */
   readonly isAnswered: boolean;
   readonly hasRung: boolean;
   /**
-   * Whether the transfer began because detection found a person. It is withdrawn if detection
-   * corrects that verdict.
+   * Whether the transfer began because detection found a person. If detection corrects that
+   * verdict, the transfer is withdrawn.
    */
   readonly dependsOnVerdict: boolean;
 };
@@ -241,8 +241,8 @@ export const callSetup = setup({
   },
   actions: {
     append: ({ context }, step: CallStep) => context.journal.append(step),
-    // The machine receives the results as events, because one actor per store took a sixth of its
-    // CPU time.
+    // The machine receives the results as events, because one actor per store took up a sixth of
+    // its CPU time.
     storeAnswer: ({ context, self }, step: CallStep) =>
       sendResult(context.journal.store(step), (result) =>
         self.send({ type: 'journal.answered', result }),
@@ -254,7 +254,7 @@ export const callSetup = setup({
     sendToLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
-    /** The remaining queue time-out. The call has already waited in the queue. */
+    /** What's left of the queue time-out, because the call has already spent time in the queue. */
     queueTimeout: ({ context: { call, clock } }) =>
       Math.max(
         0,
@@ -262,7 +262,10 @@ export const callSetup = setup({
       ),
     ringTimeout: ({ context: { call } }) => call.request.ringTimeoutMs,
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
-    /** The remaining time. It counts from the answer, and storing the answer took a part of it. */
+    /**
+     * What's left of the maximum duration, which counts from the answer. Storing the answer has
+     * already taken some of it.
+     */
     maxDuration: ({ context: { call, limits, clock, answeredAt } }) => {
       const maxMs = Math.min(limits.maxDurationMs, call.request.maxDurationMs ?? Infinity);
       const now = clock.now().getTime();

@@ -1,4 +1,4 @@
-// A step: ordered events of a call and the state that they lead to, stored together. Steps that
+// A step: ordered events of a call, stored together with the state that they lead to. Steps that
 // wait for the database are folded into one step per call.
 
 import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
@@ -8,23 +8,23 @@ export type CallEnding = {
   readonly event: TerminalEvent;
   /**
    * Stored instead of `event` if the database turns out to hold an answer that the machine gave up
-   * without knowing whether it was stored. Begins with `answered`, which may not have been
-   * published, and ends with a terminal event.
+   * on without knowing whether it was stored. Begins with `answered`, which may not have been
+   * published yet, and ends with a terminal event.
    */
   readonly ifAnswered?: readonly CallEvent[];
 };
 
-/** `leg` is omitted if the leg is off the wire, because no process needs its state any more. */
+/** `leg` is omitted once the leg is off the wire, because nobody needs its state any more. */
 export type SecondLeg = { readonly legId: string; readonly leg?: StoredLeg };
 
 export type CallStep = {
-  /** Events of the step, without those in `ending`. */
+  /** The step's events, except those in `ending`. */
   readonly events: readonly CallEvent[];
-  /** The INVITE, early dialog or dialog of the first leg, which another process needs to end it. */
+  /** The first leg's INVITE, early dialog or dialog. Another process needs it to end the leg. */
   readonly leg?: StoredLeg;
-  /** Set if the far end hung up or refused the first leg, so that there is nothing to end. */
+  /** Set if the far end hung up or refused the first leg, which leaves nothing to end. */
   readonly legIsOver?: true;
-  /** State of second legs. Each leg appears at most once. */
+  /** State of the second legs. Each leg appears at most once. */
   readonly secondLegs?: readonly SecondLeg[];
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
@@ -33,7 +33,7 @@ export type CallStep = {
 
 /**
  * Folds two steps into one. If the later step gives up the answer, the earlier step's answer is
- * dropped: it counts only if it was already stored.
+ * dropped, because it only counts if it had already been stored.
  */
 export function fold(earlier: CallStep, later: CallStep): CallStep {
   const isAnswerUncertain = later.ending?.ifAnswered !== undefined;
@@ -52,9 +52,7 @@ export function fold(earlier: CallStep, later: CallStep): CallStep {
   };
 }
 
-/**
- * Returns the new state of each leg that the step changes. The id of a first leg is its call's id.
- */
+/** Returns the new state of each leg that the step changes. A first leg's id is the call's id. */
 export function legsOf(
   callId: string,
   { leg, legIsOver, secondLegs = [] }: CallStep,
@@ -67,7 +65,7 @@ function latest(legs: readonly SecondLeg[]): readonly SecondLeg[] {
   return [...new Map(legs.map((leg) => [leg.legId, leg])).values()];
 }
 
-/** Returns all events that the step may store, including both variants of the ending. */
+/** Returns all events that the step may store, including both variants of its ending. */
 export function eventsOf({ events, ending }: CallStep): readonly CallEvent[] {
   if (ending === undefined) return events;
   return [...events, ending.event, ...(ending.ifAnswered ?? [])];

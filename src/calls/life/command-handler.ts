@@ -1,5 +1,4 @@
-// The interface that the feature of a command implements: a note for the console, and the execution
-// of the command.
+// What a feature implements for each of its commands: a note for the console, and the execution.
 
 import type { Command, CommandOf, CommandReply } from '../contract/command.ts';
 import type { MemberError } from '../contract/schema.ts';
@@ -7,13 +6,13 @@ import type { LiveCall } from './call-registry.ts';
 
 export type CommandHandler<Name extends Command['command'], Ports = unknown> = {
   /**
-   * Returns the note for the capture of the call, without headers and query strings, which may be
-   * secret.
+   * Returns the note for the call's capture. It must not contain headers or query strings, which
+   * may be secret.
    */
   note(command: CommandOf<Name>): string;
   /**
-   * Refuses the command, or sends its event to the machine. Except for `hangup`, this is only
-   * called for an answered call.
+   * Refuses the command, or sends its event to the machine. Only called for an answered call,
+   * except in the case of `hangup`.
    */
   execute(
     command: CommandOf<Name>,
@@ -23,14 +22,14 @@ export type CommandHandler<Name extends Command['command'], Ports = unknown> = {
 
 export type CommandContext<Ports> = {
   readonly live: LiveCall;
-  /** The id of the command. Events that result from the command carry it. */
+  /** The command's id, which is carried by every event that results from the command. */
   readonly commandId: string;
   readonly ports: Ports;
 };
 
 export type Refusal = Extract<CommandReply, { readonly ok: false }>;
 
-/** Builds the refusal of a command that the call's state does not allow. */
+/** Builds the refusal for a command that isn't allowed in the call's current state. */
 export function refusedBy(state: string, { command }: Command): Refusal {
   const error = `The call is ${state}; ${command} needs an answered call.`;
   return { ok: false, code: 'state', error };
@@ -38,7 +37,7 @@ export function refusedBy(state: string, { command }: Command): Refusal {
 
 export const callHasEnded: Refusal = { ok: false, code: 'ended', error: 'The call has ended.' };
 
-/** Builds the refusal of a command with members that are invalid, or not possible for this call. */
+/** Builds the refusal for a command whose fields are invalid or impossible for this call. */
 export function invalidCommand(errors: readonly MemberError[]): Refusal {
   const error = errors.map(({ path, message }) => `${path}: ${message}`).join('; ');
   return { ok: false, code: 'invalid', error, errors };

@@ -19,7 +19,7 @@ export type PlayingPorts = {
  * How long the reply to a command waits for its sound. The sender waits for 2 s. A stored sound
  * usually loads well within this time, so the reply can also report that the sound doesn't exist.
  */
-const answerWithinMs = 1_000;
+const replyTimeoutMs = 1_000;
 
 type CallPlayingPorts = { readonly playing: CallPlaying };
 
@@ -59,7 +59,7 @@ export class CallPlaying {
       return invalidCommand([{ path: 'sound', message: soundNotReachable }]);
     }
     const loading = this.#ports.sounds.loadSound(live.call.accountId, command.sound);
-    const early = within(loading, answerWithinMs);
+    const early = within(loading, replyTimeoutMs);
     const stops = this.#stops;
     this.#last = this.#last.then(async () => {
       // The command's reply has already reported the failure.

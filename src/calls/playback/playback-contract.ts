@@ -33,7 +33,7 @@ export const voicemailLeft = z.object({
 });
 export type VoicemailLeft = Immutable<z.infer<typeof voicemailLeft>>;
 
-const played = {
+const playbackIdentity = {
   playbackId: z.string().describe('id of this playback, assigned by the command or the plan'),
   commandId: z
     .string()
@@ -56,7 +56,7 @@ export const playbackEvents = {
   'playback-started': callEvent({
     when: 'the first packet of a sound was sent',
     data: {
-      ...played,
+      ...playbackIdentity,
       restart: z
         .number()
         .int()
@@ -75,7 +75,7 @@ export const playbackEvents = {
   'playback-finished': callEvent({
     when: 'the last packet of a sound was sent, or the sound was stopped',
     data: {
-      ...played,
+      ...playbackIdentity,
       reason: wordOf<PlaybackEndReason>(playbackEndReasons),
       playedMs: durationMs.describe('how much of the sound was sent'),
     },

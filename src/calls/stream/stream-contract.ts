@@ -18,7 +18,7 @@ export const streamCommand = callCommand('stream', {
 
 const count = z.number().int().min(0);
 
-const beganBy = {
+const streamOrigin = {
   commandId: z
     .string()
     .exactOptional()
@@ -32,7 +32,7 @@ export const streamEvents = {
   'stream-started': callEvent({
     when: 'the bot accepted the audio stream',
     data: {
-      ...beganBy,
+      ...streamOrigin,
       connection: count
         .min(1)
         .describe('1 for the first connection, one more for each reconnection'),
@@ -47,7 +47,7 @@ export const streamEvents = {
   'stream-stopped': callEvent({
     when: 'the audio stream ended; the counts are absent if the media did not report them in time',
     data: {
-      ...beganBy,
+      ...streamOrigin,
       stoppedBy: z
         .string()
         .exactOptional()
@@ -79,7 +79,7 @@ export const streamEvents = {
   'stream-failed': callEvent({
     when: 'the bot could not be reached, or its connection broke',
     data: {
-      ...beganBy,
+      ...streamOrigin,
       reason: z.string().describe('a code: `ECONNREFUSED`, `status-404`, `closed-1012`, …'),
       willRetry: z
         .boolean()

@@ -179,7 +179,7 @@ export const emitStreamStopped = callSetup.enqueueActions(({ context, enqueue })
  * Returns why a stream report ends the call: either the bot hung up, or the request's own bot can't
  * be reached. Undefined if the call continues.
  */
-export function endsByStream(
+export function streamEndReason(
   context: CallMachineContext,
   event: Extract<CallMachineEvent, { readonly type: 'media.stream' }>,
 ): 'bot-left' | 'bot-lost' | undefined {

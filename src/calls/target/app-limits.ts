@@ -25,8 +25,8 @@ export function targetsOf({
 }
 
 /**
- * Whether the limits allow a target. Prefixes only make sense for a global number, so any other
- * target is rejected once prefixes are set.
+ * Whether the limits allow a target. Prefixes can only be compared with a global number, so if the
+ * app has any, every other target is rejected.
  */
 export function mayDial(limits: AppLimits | undefined, target: DialTarget): boolean {
   const { allowedPrefixes, deniedPrefixes } = limits ?? {};

@@ -44,11 +44,11 @@ export type NumberReading = {
 /**
  * Whether at most one of the two settings is present. Null removes a setting, so it doesn't count.
  */
-export function hasAtMostOneReading(given: {
+export function hasAtMostOneReading(settings: {
   readonly defaultCountry?: string | null | undefined;
   readonly bareNumbers?: string | null | undefined;
 }): boolean {
-  return typeof given.defaultCountry !== 'string' || typeof given.bareNumbers !== 'string';
+  return typeof settings.defaultCountry !== 'string' || typeof settings.bareNumbers !== 'string';
 }
 
 export const oneReadingOnly =
@@ -68,12 +68,12 @@ export function readingFor(request: NumberReading, app: NumberReading): NumberRe
 export function readBareNumber(digits: string, reading: NumberReading): TargetResult {
   if (reading.bareNumbers === 'international') {
     const problem = whyImpossible(digits);
-    return problem === undefined ? dialled(digits) : refused(problem);
+    return problem === undefined ? accept(digits) : reject(problem);
   }
   const { defaultCountry: country } = reading;
   if (country !== undefined) return readInCountry(digits, country);
-  if (isAssigned(digits)) return dialled(digits);
-  return refused(
+  if (isAssigned(digits)) return accept(digits);
+  return reject(
     'has no +, and is not a valid number with one. Write it with + and the country code, or set in the request or for the app how such numbers are read: defaultCountry, e.g. "US", reads them as national numbers of that country; bareNumbers: "international" reads them as if they had a +',
   );
 }
@@ -86,12 +86,12 @@ export function readBareNumber(digits: string, reading: NumberReading): TargetRe
  */
 function readInCountry(digits: string, country: string): TargetResult {
   const isValidAbroad = isAssigned(digits);
-  if (isValidAbroad && hasCountryCode(country, digits)) return dialled(digits);
+  if (isValidAbroad && hasCountryCode(country, digits)) return accept(digits);
   const national = readNational(digits, country);
-  if (national?.isAssigned === true) return dialled(national.digits);
-  if (isValidAbroad) return dialled(digits);
-  if (national !== undefined) return dialled(national.digits);
-  return refused(
+  if (national?.isAssigned === true) return accept(national.digits);
+  if (isValidAbroad) return accept(digits);
+  if (national !== undefined) return accept(national.digits);
+  return reject(
     `is not a number of ${country} (defaultCountry); write it with + and the country code`,
   );
 }
@@ -99,11 +99,11 @@ function readInCountry(digits: string, country: string): TargetResult {
 /** E.164 allows at most 15 digits, but the metadata for some numbering plans allows more. */
 const maxDigits = 15;
 
-function dialled(digits: string): TargetResult {
-  if (digits.length > maxDigits) return refused(`has more than ${maxDigits} digits`);
+function accept(digits: string): TargetResult {
+  if (digits.length > maxDigits) return reject(`has more than ${maxDigits} digits`);
   return { ok: true, target: { kind: 'tel', number: digits } };
 }
 
-function refused(message: string): TargetResult {
+function reject(message: string): TargetResult {
   return { ok: false, message };
 }

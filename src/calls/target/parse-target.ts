@@ -45,9 +45,9 @@ export function parseTarget(text: string, reading: NumberReading = {}): TargetRe
     case 'sip':
       return parseSip(text.slice(4));
     case 'sips':
-      return refuse('sips: is not supported; use sip: through a trunk with TLS');
+      return reject('sips: is not supported; use sip: through a trunk with TLS');
     default:
-      return refuse('must be a tel: or sip: URI, e.g. tel:+12025550110');
+      return reject('must be a tel: or sip: URI, e.g. tel:+12025550110');
   }
 }
 
@@ -81,13 +81,13 @@ function digitsOf(number: string): string {
 function parseTel(number: string, reading: NumberReading): TargetResult {
   // RFC 3966 parameters (`ext`, `isub`, `phone-context`) select the phone. If we dropped them, a
   // different phone would ring.
-  if (number.includes(';')) return refuse('tel: parameters are not supported');
+  if (number.includes(';')) return reject('tel: parameters are not supported');
   // RFC 3966 doesn't allow spaces, and URL decoders treat them differently.
-  if (/\s/.test(number)) return refuse('must have no blanks; write e.g. tel:+1-202-555-0110');
+  if (/\s/.test(number)) return reject('must not contain spaces; write e.g. tel:+1-202-555-0110');
   const digits = digitsOf(number.replace(/^\+/, ''));
   const isGlobal = number.startsWith('+');
   if (!(isGlobal ? globalDigits : dialledDigits).test(digits)) {
-    return refuse(
+    return reject(
       'must be a global number of 3 to 15 digits with its country code, e.g. tel:+15551234567',
     );
   }
@@ -95,26 +95,26 @@ function parseTel(number: string, reading: NumberReading): TargetResult {
   const problem = whyImpossible(digits);
   return problem === undefined
     ? { ok: true, target: { kind: 'tel', number: digits } }
-    : refuse(problem);
+    : reject(problem);
 }
 
 function parseSip(rest: string): TargetResult {
   const at = rest.lastIndexOf('@');
-  if (at < 1) return refuse('must have a user, e.g. sip:user@host');
+  if (at < 1) return reject('must have a user, e.g. sip:user@host');
   const user = rest.slice(0, at);
   if (!isSipUser(user)) {
-    return refuse('the user part of a sip: URI contains unescaped characters or is too long');
+    return reject('the user part of a sip: URI contains unescaped characters or is too long');
   }
-  const place = /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]{1,5}))?$/.exec(rest.slice(at + 1));
-  const authority = place?.[1]?.toLowerCase() ?? '';
+  const match = /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]{1,5}))?$/.exec(rest.slice(at + 1));
+  const authority = match?.[1]?.toLowerCase() ?? '';
   if (!isHost(authority)) {
-    return refuse('must be sip:user@host or sip:user@host:port, without parameters or headers');
+    return reject('must be sip:user@host or sip:user@host:port, without parameters or headers');
   }
   // We store an IPv6 address without its brackets, which are only part of the URI syntax.
   const host = authority.replace(/^\[|\]$/g, '');
-  if (place?.[2] === undefined) return { ok: true, target: { kind: 'sip', user, host } };
-  const port = Number(place[2]);
-  if (port < 1 || port > 65_535) return refuse('the port must be 1 to 65535');
+  if (match?.[2] === undefined) return { ok: true, target: { kind: 'sip', user, host } };
+  const port = Number(match[2]);
+  if (port < 1 || port > 65_535) return reject('the port must be 1 to 65535');
   return { ok: true, target: { kind: 'sip', user, host, port } };
 }
 
@@ -132,6 +132,6 @@ function isHost(host: string): boolean {
   );
 }
 
-function refuse(message: string): TargetResult {
+function reject(message: string): TargetResult {
   return { ok: false, message };
 }

@@ -36,7 +36,7 @@ export class CallReferral implements OngoingTransfer {
    * A REFER that hasn't been sent by then never will be.
    */
   #state: 'waiting' | 'asked' | 'taken' | 'over' = 'waiting';
-  readonly #beganMs = performance.now();
+  readonly #startedMs = performance.now();
   readonly #timer: NodeJS.Timeout;
 
   constructor(
@@ -79,7 +79,7 @@ export class CallReferral implements OngoingTransfer {
     clearTimeout(this.#timer);
     this.#state = 'asked';
     // If a timer fired late, nothing may be left of the time-out, so use at least 1 ms.
-    const leftMs = Math.max(1, timeoutMs - (performance.now() - this.#beganMs));
+    const leftMs = Math.max(1, timeoutMs - (performance.now() - this.#startedMs));
     this.#leg.refer(
       {
         ...{ target, timeoutMs: leftMs },

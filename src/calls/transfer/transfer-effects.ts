@@ -51,7 +51,7 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
   const { on: _on, ...request } = bridge;
   const transfer = nextTransfer(context, request);
   if (transfer === undefined) return;
-  enqueue.assign(begun(context, transfer, { dependsOnVerdict: bridge.on === 'person' }));
+  enqueue.assign(newTransferState(context, transfer, { dependsOnVerdict: bridge.on === 'person' }));
   enqueue({ type: 'sendToLine', params: { type: 'transfer', transfer } });
 });
 
@@ -73,16 +73,16 @@ export const startCommandedTransfer = callSetup.enqueueActions(({ context, event
   const transfer = nextTransfer(context, event.transfer);
   if (transfer === undefined) return;
   const { commandId } = event;
-  enqueue.assign(begun(context, transfer, { commandId, dependsOnVerdict: false }));
+  enqueue.assign(newTransferState(context, transfer, { commandId, dependsOnVerdict: false }));
   enqueue({ type: 'sendToLine', params: { type: 'transfer', transfer } });
 });
 
-function begun(
+function newTransferState(
   { transfers }: CallMachineContext,
   transfer: Transfer,
-  asked: Pick<Ongoing, 'commandId' | 'dependsOnVerdict'>,
+  origin: Pick<Ongoing, 'commandId' | 'dependsOnVerdict'>,
 ) {
-  const ongoing: Ongoing = { ...asked, transfer, isAnswered: false, hasRung: false };
+  const ongoing: Ongoing = { ...origin, transfer, isAnswered: false, hasRung: false };
   return { transfers: transfers + 1, ongoing, transfer: undefined, fallback: undefined };
 }
 

@@ -22,11 +22,11 @@ const reserved: ReadonlySet<string> = new Set([
 
 /** Checks the headers. `passes` tells whether the trunk passes on a header. */
 export function checkTransferHeaders(
-  given: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>>,
   passes: (name: string) => boolean,
   prefix: string,
 ): readonly MemberError[] {
-  const entries = Object.entries(given);
+  const entries = Object.entries(headers);
   const bytes = entries.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
   const errors: MemberError[] = [];
   if (entries.length > maxHeaders || bytes > maxBytes) {

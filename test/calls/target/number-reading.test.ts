@@ -156,7 +156,7 @@ test.each(['tel:+1 202 555 0110', 'tel:(202) 555-0110', 'tel:+1202\t5550110'])(
   (text) => {
     expect(parseTarget(text, { defaultCountry: 'US' })).toEqual({
       ok: false,
-      message: 'must have no blanks; write e.g. tel:+1-202-555-0110',
+      message: 'must not contain spaces; write e.g. tel:+1-202-555-0110',
     });
   },
 );
