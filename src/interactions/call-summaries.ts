@@ -59,7 +59,7 @@ const amdEvents = sql`
   end`;
 
 /**
- * Selects single fields of the request, because the metadata can be 16 KiB and a page can list 200
+ * Selects single fields of the request, since the metadata can be 16 KiB and a page can list 200
  * calls.
  */
 export const summaryColumns = sql`

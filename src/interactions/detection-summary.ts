@@ -20,7 +20,7 @@ export type DetectionSummary = {
 };
 
 /**
- * Maximum number of calls in a summary. A page can show that many, and the query takes about 100
+ * Maximum number of calls in a summary. That's what a page can show, and the query takes some 100
  * ms.
  */
 const maxCalls = 2_000;
