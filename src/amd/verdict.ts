@@ -1,6 +1,6 @@
-// Decides between person and machine from what was said so far. It has no clock and emits no
-// events. People answer briefly and wait; machines keep talking. If the request sets a word
-// threshold, only that rule decides.
+// Decides between person and machine, based on what was said so far. People answer briefly and
+// wait, whereas machines keep talking. If the request sets a word threshold, that's the only rule.
+// There's no clock here, and no events.
 
 import type { Utterance } from './voice/utterance.ts';
 
@@ -12,47 +12,47 @@ export type Verdict = {
 };
 
 /**
- * Longest hello or name, by its number of syllables: up to two, up to four, or more. Hardly any
- * recorded greeting is so short.
+ * Maximum length of a hello or a name with up to two syllables, up to four, or more. Hardly any
+ * recorded greeting is that short.
  */
 const helloMs = { twoSyllables: 1_500, fourSyllables: 1_200, more: 850 } as const;
 /**
- * Longest short greeting: a name or a question. People who recite the name of a business take up to
- * two seconds more.
+ * Maximum length of a short greeting, e.g. a name or a question. People who recite a business name
+ * take up to two seconds longer.
  */
 const shortGreetingMs = 2_400;
 /**
- * Silence after which a greeting counts as finished. It grows with the greeting, because a longer
- * greeting is more likely to continue with another sentence.
+ * Silence after which we consider a greeting finished. It grows with the greeting's length, because
+ * longer greetings are more likely to continue with another sentence.
  */
 const waitAfterHelloMs = 680;
 const waitAfterShortMs = 1_200;
 const waitAfterLongMs = 1_300;
 /**
- * A person who wants an answer does not talk for longer. The first limit includes pauses, the
- * second does not.
+ * A person who wants an answer doesn't talk longer than this. The first limit includes pauses, the
+ * second doesn't.
  */
 const maxPersonMs = 5_000;
 const maxPersonSpeechMs = 3_800;
 /**
- * Without a threshold in the request, this many words are a machine's greeting, even if they are
- * spoken fast.
+ * If the request doesn't set a threshold, this many words mean a machine, even if they're spoken
+ * fast.
  */
 const maxWords = 17;
 /**
- * If a recogniser understood at most `fewWords`, speech-like sound counts as a machine only after
+ * If a recogniser understood at most `fewWords`, speech-like sound doesn't count as a machine until
  * `maxWordlessMs`.
  */
 const fewWords = 4;
 const maxWordlessMs = 7_000;
 /**
- * A greeting this long with a pause of `fullStopMs` is a machine's: people recite their greeting in
- * one breath.
+ * If a greeting is this long and contains a pause of `fullStopMs`, it's a machine. People recite
+ * theirs in one breath.
  */
 const maxPausedMs = 4_000;
 const fullStopMs = 600;
 
-/** @returns undefined if it is too early to decide */
+/** @returns undefined if it's too early to decide */
 export function decide(
   utterance: Utterance,
   thresholdWordCount: number | undefined,
@@ -66,8 +66,8 @@ export function decide(
   return hasWaited(utterance) ? { who: 'human', reason: 'word-count', confidence: 1 } : undefined;
 }
 
-// Each confidence is the share of verdicts with that reason that were right on our recordings,
-// which include noisy, coded and cut ones.
+// Each confidence is how often that reason was right on our recordings, including the noisy, coded
+// and cut ones.
 
 function machineSoFar(utterance: Utterance): Verdict | undefined {
   if (isHardlySpeech(utterance)) return undefined;
@@ -81,8 +81,8 @@ function machineSoFar(utterance: Utterance): Verdict | undefined {
 }
 
 /**
- * Returns true if the sound is like speech but contains hardly any words: a hello, followed by room
- * noise or network tones.
+ * Returns true if the sound resembles speech but contains hardly any words, e.g. a hello followed
+ * by room noise or network tones.
  */
 function isHardlySpeech({ isTranscribed = false, words, spanMs }: Utterance): boolean {
   return isTranscribed && words <= fewWords && spanMs < maxWordlessMs;
@@ -108,7 +108,7 @@ function hasWaited(utterance: Utterance): boolean {
   return utterance.pauseMs >= waitMs(utterance) && !utterance.beginning;
 }
 
-/** Longest recital of a business by a person, with an offer to help at its end. */
+/** Maximum length of a business greeting that a person recites and ends with an offer to help. */
 const maxOfferMs = 9_000;
 
 /** A person who asks "How may I help you?" waits for an answer. */

@@ -1,5 +1,5 @@
-// Decides whether a tone is a beep. A beep is pure, keeps its pitch or moves it as machines do,
-// keeps its level, and has clear edges. Voices and instruments look like that only for a moment. So
+// Decides whether a tone is a beep. A beep is pure, holds its pitch (or moves it as machines do),
+// holds its level, and has clear edges. Voices and instruments only look like that for a moment, so
 // the more a tone resembles a voice, the longer and steadier it must be.
 
 import type { ToneShape } from './tone-shape.ts';
@@ -7,7 +7,7 @@ import { isThirdHarmonic } from './tone-spectrum.ts';
 
 export type Band = { readonly min: number; readonly max: number };
 
-/** A tone, and how it compares with the line around it. */
+/** A tone and how it compares with the line before and after it. */
 export type ToneAndLine = {
   readonly shape: ToneShape;
   readonly ms: number;
@@ -24,13 +24,13 @@ export type ToneAndLine = {
 const beepHz: Band = { min: 345, max: 2_260 };
 export const beepMs: Band = { min: 80, max: 2_500 };
 /**
- * Below this share the sound is speech or music with tonal moments. One or two lost frames do not
- * reduce the share so far.
+ * Below this share, the sound is speech or music with tonal moments. One or two lost frames don't
+ * push a beep below it.
  */
 const minWholeness = 0.75;
 
 /**
- * A change of level this large is an edge. On a noisy line, a smaller change is an edge if only the
+ * A level change this large counts as an edge. On a noisy line, a smaller one will do if only the
  * noise beneath the tone remains.
  */
 const edgeDb = 8;
@@ -39,13 +39,13 @@ const noiseChangeDb = 5;
 const sameNoiseDb = 6;
 const steadyInNoise = 0.75;
 /**
- * Largest share of a beep's power that is not sinusoidal and vanishes with the beep. Codecs and
- * clipping cause such power. Voices and strings have more of it.
+ * Maximum share of a beep's power that isn't sinusoidal and vanishes with the beep. Codecs and
+ * clipping add a little of it, voices and strings have more.
  */
 const maxImpurity = 0.06;
 /**
- * The limit if pitch and level do not move at all. The impurity then comes from a codec or from
- * noise.
+ * The limit for a tone whose pitch and level don't move at all. Its impurity must come from a codec
+ * or from noise.
  */
 const maxImpurityUnmoved = 0.1;
 const unmovedMs = 200;
@@ -53,19 +53,19 @@ const unmovedMs = 200;
 const squareRest = 0.08;
 const octaveShare = 0.04;
 
-/** The pitch of a voice lies below this frequency. */
+/** Voices are pitched below this. */
 const maxVoiceHz = 640;
 const lowWanderHz = 1.2;
 /**
- * The measuring error that a codec causes. A voice that holds a note wavers by at least half a per
- * cent.
+ * How far a codec may throw off the measurement. Even a voice that holds a note wavers by at least
+ * half a per cent.
  */
 const lowWanderShare = 0.005;
 const maxLowWander = { ms: 700, hz: 3 } as const;
 const wanderInNoiseHz = 12;
 /**
- * Minimum length of a low beep in ms. It depends on whether the beep stands alone or is attached to
- * other sound, and on whether it is one sine or two: vowels and chords have several.
+ * Minimum length of a low beep in ms, depending on whether it stands alone or is attached to other
+ * sound, and whether it's one sine or two. Note that vowels and chords contain several sines.
  */
 const lowMs = {
   plain: 140,
@@ -87,13 +87,13 @@ const minPairMs = 100;
 const minMovingMs = 140;
 const exactMs = 200;
 const exactSweep = 0.006;
-/** Minimum length of a high beep right after speech, or in the middle of it. */
+/** Minimum length of a high beep during speech or right after it. */
 const attachedMs = { still: 120, moving: 240 } as const;
-/** A semitone. A voice that wavers moves by less. */
+/** A semitone. A wavering voice moves less than that. */
 const minStepRatio = 1.06;
-/** Musical notes are held for longer. */
+/** Anything longer is probably a musical note. */
 const maxStepMs = 600;
-/** Time between two turns of a slow warble of 3 Hz. */
+/** Time between two turns of a slow 3 Hz warble. */
 const minTurnMs = 170;
 
 export function isBeep(tone: ToneAndLine): boolean {
@@ -126,14 +126,14 @@ function isHighBeep(tone: ToneAndLine): boolean {
 }
 
 function isStill({ shape, ms }: ToneAndLine): boolean {
-  // Codecs change the level of a single high tone, but not its pitch.
+  // Codecs may change a single high tone's level, but not its pitch.
   if (shape.secondHz === undefined) return shape.levelSteady >= 0.4;
   return shape.levelSteady >= 0.7 && ms >= minPairMs;
 }
 
 /**
- * Returns true if the pitch moves in one straight line, or from one pitch to another. Codecs change
- * the level of such a tone as they do with a still one.
+ * Returns true if the pitch moves in one straight line, or from one pitch to another. As with a
+ * still tone, codecs may change its level.
  */
 function movesExactly({ shape, ms }: ToneAndLine): boolean {
   if (ms < exactMs) return false;
@@ -141,7 +141,7 @@ function movesExactly({ shape, ms }: ToneAndLine): boolean {
 }
 
 function movesAsMachinesDo({ shape, ms }: ToneAndLine): boolean {
-  // Machines move the pitch of a single sine. With its octave, the tone comes from a throat or a
+  // Machines sweep a single sine. If there's an octave too, the tone comes from a throat or a
   // string.
   if (hasOctave(shape)) return false;
   return isSweep(shape) || isStepped(shape) || isWarble(shape, ms);
@@ -169,7 +169,8 @@ function minLowMs(tone: ToneAndLine): number {
 }
 
 /**
- * Returns true for a single sine of constant pitch and level. Not even a sung vowel is that plain.
+ * Returns true for a single sine whose pitch and level are constant. Not even a sung vowel is that
+ * plain.
  */
 function isVeryPlain(tone: ToneAndLine): boolean {
   const { shape } = tone;
@@ -177,14 +178,14 @@ function isVeryPlain(tone: ToneAndLine): boolean {
   return impurityOf(tone) <= plainImpurity && tone.dropDb >= plainEdgeDb;
 }
 
-/** Returns true for nothing but sines that begin and end abruptly. */
+/** Returns true if the tone is nothing but sines that begin and end abruptly. */
 function isPure(tone: ToneAndLine): boolean {
   return impurityOf(tone) <= pureImpurity && Math.min(tone.riseDb, tone.dropDb) >= plainEdgeDb;
 }
 
 /**
- * Returns true if a low tone moves as only a machine's does. A voice glides and jumps too, but not
- * in a straight line, not from rest to rest, and not as a single sine.
+ * Returns true if a low tone moves as only machines can move it. Voices glide and jump too, but not
+ * in a straight line, from rest to rest, or as a single sine.
  */
 function movesExactlyLow({ shape, ms }: ToneAndLine): boolean {
   if (hasOctave(shape)) return false;
@@ -200,8 +201,8 @@ function isOnSteadyPitch({ shape, ms }: ToneAndLine): boolean {
 }
 
 /**
- * A machine's sine is measured to within a hertz. Codecs and noise blur the measurement, the noise
- * in proportion to its share of the power.
+ * We can measure a machine's sine to within a hertz, unless a codec or noise blurs it. The blur
+ * from noise is proportional to the noise's share of the power.
  */
 function allowedWanderHz({ hz, db, beneathDb }: ToneShape, ms: number): number {
   if (ms >= maxLowWander.ms) return maxLowWander.hz;
@@ -219,8 +220,8 @@ function isEdge(stepDb: number, aboveBeneathDb: number): boolean {
 }
 
 /**
- * Returns true if the noise is the same before and after the tone. This matters only for a tone
- * that is little louder than the noise. Noise that starts with the tone, or outlasts it, is music.
+ * Returns true if the noise is the same before and after the tone. This only matters for a tone
+ * that's barely louder than the noise. Noise that starts with the tone, or outlasts it, is music.
  */
 function isSameNoise({ shape, riseDb, dropDb }: ToneAndLine): boolean {
   if (dropDb >= edgeDb) return true;
@@ -228,8 +229,9 @@ function isSameNoise({ shape, riseDb, dropDb }: ToneAndLine): boolean {
 }
 
 /**
- * Returns the share of the tone's power that is not sinusoidal, less the line's noise. The line's
- * noise remains after the tone; the other partials of a voice or an instrument do not.
+ * Returns the share of the tone's power that isn't sinusoidal, less the line's noise. We can tell
+ * them apart because line noise is still there after the tone, but the other partials of a voice or
+ * an instrument aren't.
  */
 function impurityOf({ shape, dropDb }: ToneAndLine): number {
   const impurity = 10 ** ((shape.beneathDb - shape.db) / 10) - 10 ** (-dropDb / 10);
@@ -237,8 +239,8 @@ function impurityOf({ shape, dropDb }: ToneAndLine): number {
 }
 
 /**
- * Returns true for a clipped tone or a square wave, which have only odd harmonics. A voice has even
- * harmonics too.
+ * Returns true for a clipped tone or a square wave. Both have odd harmonics only, unlike voices,
+ * which have even ones too.
  */
 function isSquare({ hz, secondHz = 0 }: ToneShape): boolean {
   return isThirdHarmonic(hz, secondHz);
@@ -250,8 +252,7 @@ export function hasOctave({ hz, secondHz }: ToneShape): boolean {
 }
 
 /**
- * Returns true if the tone is low enough for the pitch of a voice, or for one of its first two
- * harmonics.
+ * Returns true if the tone is low enough to be a voice's pitch or one of its first two harmonics.
  */
 function isVoiceLike({ hz, secondHz = hz }: ToneShape): boolean {
   return Math.min(hz, secondHz) <= maxVoiceHz;
@@ -262,7 +263,7 @@ function isOnPitch(shape: ToneShape, needed: number): boolean {
   return shape.secondHz === undefined || shape.secondOnPitch >= needed;
 }
 
-/** Returns true for a sweep over at least a semitone. A high voice wavers by less. */
+/** Returns true for a sweep over at least a semitone. High voices waver less than that. */
 function isSweep(shape: ToneShape): boolean {
   if (shape.rangeHz < shape.hz * (minStepRatio - 1)) return false;
   return shape.sweepErrorHz <= Math.max(8, shape.hz * 0.008);
@@ -277,14 +278,14 @@ function isStepped(shape: ToneShape): boolean {
 }
 
 /**
- * Returns true for two pitches, each held for long. A voice jumps too, but does not rest before and
- * after the jump.
+ * Returns true for two pitches, each held for a long time. Voices jump too, but they don't rest
+ * before and after the jump.
  */
 function isLongStepped(shape: ToneShape): boolean {
   return isStepped(shape) && shape.steps.every(({ ms }) => ms >= lowMs.alone.one);
 }
 
-/** Returns true if the pitch swings around one value, faster than a whistling person bends it. */
+/** Returns true if the pitch swings around one value, faster than anyone could whistle it. */
 function isWarble(shape: ToneShape, ms: number): boolean {
   return shape.rangeHz <= shape.hz * 0.15 && shape.turns >= Math.max(1, ms / minTurnMs - 1);
 }

@@ -1,6 +1,6 @@
 // Follows tones over time and classifies each one after its end: a beep, a fax machine,
-// announcement tones (SIT), or network signalling. A tone ends after 100 ms without it. To count as
-// a beep it must leave quiet in that time.
+// announcement tones (SIT), or network signalling. A tone has ended once it's been missing for 100
+// ms. For a beep, that time must also be quiet.
 
 import { frameMs, silenceDbfs } from '../frame.ts';
 import type { RecentAudio } from '../recent-audio.ts';
@@ -32,65 +32,61 @@ export type ToneFound = {
   readonly kind: ToneKind;
   readonly hz: number;
   readonly ms: number;
-  /** What a beep may be instead. */
+  /** What a beep might be instead. */
   readonly doubt: ToneDoubt;
 };
 
 export type ToneStep = {
-  /** This frame is a tone of any kind, so it is not speech. */
+  /** True if this frame is some kind of tone, so it isn't speech. */
   readonly tonal: boolean;
-  /** A tone is under way, or ended so recently that it is not classified yet. */
+  /** True during a tone, and after its end until we've classified it. */
   readonly pending: boolean;
-  /** Pitch of a steady tone in this frame; 0 without one. */
+  /** Pitch of a steady tone in this frame; 0 if there isn't one. */
   readonly hz: number;
   readonly found?: ToneFound;
   /**
-   * What `found` will most likely be two frames later, for code that cannot wait and can correct
-   * itself.
+   * What `found` will most likely be two frames later, for callers that can't wait but can correct
+   * themselves.
    */
   readonly ending?: ToneFound;
 };
 
 export type ToneDetector = {
   /**
-   * Takes the latest frame. `afterSpeech` means that a voice was heard before. A low tone is then
+   * Analyses the latest frame. Set `afterSpeech` if we've heard a voice, because a low tone is then
    * more likely a beep than a network tone.
    */
   push(afterSpeech: boolean): ToneStep;
   /**
-   * Takes a frame that never arrived. The tone may have continued in it. After ten consecutive lost
-   * frames, the sender counts as silent.
+   * Handles a frame that never arrived and in which the tone may have continued. After ten lost
+   * frames in a row, we consider the sender silent.
    */
   skip(afterSpeech: boolean): ToneStep;
 };
 
-/** A shorter tone is a moment of speech. Any other tone may replace it. */
+/** A shorter tone is probably just a moment of speech, so any other tone may replace it. */
 const minRunFrames = 4;
 /**
- * Largest relative change of pitch between two frames of a sweep or a warble, or across lost
- * frames.
+ * Maximum relative pitch change between two frames of a sweep or a warble, or across lost frames.
  */
 const glide = 0.12;
-/** A single pure sine may move faster, as a chirp does. No voice is so pure. */
+/** A single pure sine, e.g. a chirp, may move faster, because voices are never that pure. */
 const pureGlide = 0.25;
 const pureDb = 11;
 const samePitch = 0.01;
 const louderDb = 6;
-/** This many consecutive steady frames cannot be speech. */
+/** This many steady frames in a row can't be speech. */
 const steadyRun = 3;
-/** A low tone of this length fills the window of the close-pair detector. */
+/** A low tone of this length fills the close-pair detector's window. */
 const pairAtFrames = 7;
 const pairBelowHz = 520;
 
-/**
- * Number of lost frames that may count towards the silence after a tone. The other frames must
- * arrive.
- */
+/** How many lost frames may count towards the silence after a tone. The others have to arrive. */
 const maxSkippedFrames = afterFrames - 2;
 
 /**
- * 200 ms, more than a burst of losses. A mailbox sends nothing while it records, and many gateways
- * send nothing during silence.
+ * 200 ms, which is longer than a typical burst of losses. Mailboxes don't send anything while
+ * recording, and many gateways don't during silence.
  */
 const maxLossFrames = 10;
 
@@ -137,7 +133,8 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
       lostFrames += 1;
       if (run.tonalFrames === 0) return noTone;
       if (lostFrames > maxLossFrames) return otherFrame(silenceDbfs, afterSpeech);
-      // A lost frame may have held the tone, so at least two frames of the silence must arrive.
+      // The tone may have continued in a lost frame, so at least two frames of the silence must
+      // arrive.
       if (run.gap < maxSkippedFrames) {
         run.afterDb[run.gap] = Number.NaN;
         run.gap += 1;
@@ -148,8 +145,8 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
 }
 
 /**
- * 60 ms: about half of the silence that ends a tone for good, and longer than any gap that a codec
- * makes.
+ * 60 ms: about half of the silence that ends a tone for good, but longer than any gap that a codec
+ * leaves.
  */
 const endingFrames = 3;
 
@@ -164,20 +161,20 @@ function tonalStep(run: ToneRun, afterSpeech: boolean): ToneStep {
   if (run.steadyOnEnd >= steadyRun) {
     return { ...(isOpen(run) ? toneUnderWay : toneGoesOn), hz: run.lastHz };
   }
-  // Before the first voice, beating ringback and organ chords must not count as a voice.
+  // Before the first voice, don't let beating ringback or organ chords pass for one.
   if (!afterSpeech) return toneGoesOn;
   return isOpen(run) ? mayBeTone : noTone;
 }
 
 /**
- * Returns true if the tone is still unclassified: too long for a moment of speech, and not too long
- * for a beep.
+ * Returns true while the tone is unclassified: too long to be a moment of speech, but not yet too
+ * long for a beep.
  */
 function isOpen(run: ToneRun): boolean {
   return run.tonalFrames >= minRunFrames && runMs(run) <= beepMs.max;
 }
 
-/** Reports a fax that answers before its tone ends, because that tone lasts for seconds. */
+/** Reports an answering fax before its tone ends, because that takes several seconds. */
 function answeringFax(run: ToneRun): ToneFound | undefined {
   if (run.tonalFrames * frameMs !== cedMs) return undefined;
   const { hz } = shapeOf(run);
@@ -192,14 +189,14 @@ function continuesRun(run: ToneRun, { hz, db, beneathDb }: Readonly<ToneFrame>):
   const moving = db - beneathDb >= pureDb ? pureGlide : glide;
   const reach = isUnbroken ? moving : samePitch;
   const isNear = Math.abs(hz - run.lastHz) <= run.lastHz * reach;
-  // A much louder tone of another pitch starts a new run: a beep over music.
+  // A much louder tone at a different pitch starts a new run, e.g. a beep over music.
   if (run.tonalFrames >= minRunFrames) return isNear || db < run.lastDb + louderDb;
   return run.gap <= 1 && isNear;
 }
 
 /**
- * Level of the line after the tone. It skips the first frame, which may hold the tone's end, and
- * the loudest of several frames: a key or a click.
+ * Returns the line's level after the tone. Skips the first frame, which may contain the tone's end,
+ * and (if there are several) the loudest one, which may be a key or a click.
  */
 function quietAfter(run: ToneRun): number {
   const heard = run.afterDb

@@ -1,6 +1,6 @@
-// Says what else a beep may be, judged by its sound alone: a cadenced network tone, an appliance,
-// or something struck in a room. beep-belief.ts decides what a doubt means, because that depends on
-// who spoke and on what follows.
+// Determines what else a beep could be, judging by its sound alone: a cadenced network tone, an
+// appliance, or something struck in a room. What a doubt means is up to beep-belief.ts, because it
+// depends on who spoke and what follows.
 
 import { frameMs } from '../frame.ts';
 import { hasOctave } from './tone-beep.ts';
@@ -9,38 +9,35 @@ import type { ToneRun } from './tone-run.ts';
 
 export type ToneDoubt =
   | 'none'
-  /**
-   * It has the pitch and length of a busy tone, a congestion tone or a warning tone, which may
-   * repeat.
-   */
+  /** It has the pitch and length of a busy, congestion or warning tone, and may repeat. */
   | 'cadence'
   /**
-   * The line was not quiet before the tone, but carried room noise or a voice. A mailbox sends
-   * nothing before its beep.
+   * The line wasn't quiet before the tone: there was room noise or a voice. A mailbox doesn't send
+   * anything before its beep.
    */
   | 'room'
-  /** It has the pitch of a piezo buzzer, as in microwaves, ovens and fridges. */
+  /** It has the pitch of a piezo buzzer, like those in microwaves, ovens and fridges. */
   | 'appliance'
-  /** It dies away, like the sound of a struck object, but also like some mailboxes' beeps. */
+  /** It dies away like the sound of a struck object. Note that some mailboxes' beeps do, too. */
   | 'fading'
-  /** It leaves an echo, or contains its octave, so it probably sounds in a room. */
+  /** It leaves an echo or contains its octave, so it probably comes from a room. */
   | 'echo';
 
 /**
- * Lies between the pitches of mailboxes and those of buzzers. Buzzers sound at about 2 kHz and
- * above: they are built for 2,048 Hz, give or take a few per cent.
+ * The boundary between mailboxes and buzzers. Buzzers sound at about 2 kHz and above, because
+ * they're built for 2,048 Hz, give or take a few per cent.
  */
 const buzzerHz = 1_955;
-/** Above the level that codecs give to silence, and no louder than a quiet room. */
+/** Louder than silence after a codec, but not louder than a quiet room. */
 const roomDbfs = -62;
 /**
- * The tones of machines keep their level. We measured that 95 of 100 change by less than 1.5 dB
- * from their first third to their last.
+ * Machines' tones hold their level: in our measurements, 95 of 100 changed by less than 1.5 dB from
+ * their first third to their last.
  */
 const fallsDb = 4;
 /**
- * A mailbox falls silent from one frame to the next. A room dies away for as long as the detector
- * listens.
+ * A mailbox falls silent from one frame to the next, whereas sound in a room dies away for as long
+ * as we listen.
  */
 const echoDb = 5;
 
@@ -54,8 +51,8 @@ export function doubtOf(tone: EndedTone, run: ToneRun, isNetworkTone: boolean): 
 }
 
 /**
- * Returns the level of the tone's first third less that of its last third, without the frames that
- * are only partly tone.
+ * Returns how much the tone's level falls from its first third to its last third. Ignores the
+ * frames that are only partly tone.
  */
 function fallOf({ db, keptFrames }: ToneRun): number {
   if (keptFrames * frameMs < 140) return 0;
@@ -66,35 +63,35 @@ function fallOf({ db, keptFrames }: ToneRun): number {
 }
 
 /**
- * Returns how far the line falls in the 60 ms after the frame that holds the tone's end, or 0 if
- * the line is then about as loud as before the tone.
+ * Returns how far the line's level falls in the 60 ms after the tone's last frame, or 0 if the line
+ * is then about as loud as before the tone.
  */
 function echoOf({ afterDb, beforeDb, gap }: ToneRun): number {
   const { 1: first = Number.NaN, [gap - 1]: last = Number.NaN } = afterDb;
-  // A lost frame gives no information.
+  // A lost frame doesn't tell us anything.
   if (Number.isNaN(first - last) || last < quietestDbfs) return 0;
   return Math.abs(first - beforeDb) <= noiseDb ? 0 : first - last;
 }
 /** Difference between two frames of the same noise. */
 const noiseDb = 5;
-/** A line that is louder after the tone than before it by this much still rings. */
+/** If the line is this much louder after the tone than before it, the room is still ringing. */
 const ringsOnDb = 8;
 const ringingDbfs = -66;
 const melodyWholeness = 0.92;
-/** Below this level, differences come from the codec. */
+/** Below this level, the codec alone may cause differences. */
 const quietestDbfs = -72;
 
 /**
- * Returns true if the line stays louder than it was before the tone. A mailbox leaves the line as
- * quiet as before its beep. A room takes longer to fall silent.
+ * Returns true if the line stays louder than before the tone. After a mailbox's beep the line is as
+ * quiet as it was before, but a room takes longer to fall silent.
  */
 function ringsOn({ shape, riseDb, dropDb }: EndedTone): boolean {
   return riseDb - dropDb >= ringsOnDb && shape.db - dropDb >= ringingDbfs;
 }
 
 /**
- * Returns true for several pitches with gaps. A mailbox's second pitch follows the first without a
- * gap.
+ * Returns true for several pitches with gaps between them. Mailboxes don't leave a gap before their
+ * second pitch.
  */
 function isMelody({ shape, wholeness }: EndedTone): boolean {
   return shape.steps.length > 1 && wholeness < melodyWholeness;

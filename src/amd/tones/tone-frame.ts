@@ -1,39 +1,39 @@
-// Decides whether a frame is a tone. The first check looks at its level and at neighbouring samples
-// only; most frames of speech and silence fail it. The spectrum comes second. The module tracks the
-// line's noise, which does not count against a tone heard over it.
+// Decides whether a frame is a tone. A cheap first check of the level and neighbouring samples
+// rules out most frames of speech and silence, so only the rest need a spectrum. We also track the
+// line's noise, so that it doesn't count against a tone heard over it.
 
 import { fullScalePower, type RecentAudio } from '../recent-audio.ts';
 import type { ToneFrame, ToneRun } from './tone-run.ts';
 import { isThirdHarmonic, type Peaks, strongestSines } from './tone-spectrum.ts';
 
 /**
- * The quietest beep that a caller would notice has −45 dBFS. The margin allows for the tail of a
+ * The quietest beep that a caller would notice is at −45 dBFS. The margin allows for the tail of a
  * decaying beep and for attenuation at the far end.
  */
 const minToneDbfs = -58;
 const aboveFloorDb = 2;
 /**
- * A tone keeps its level from frame to frame, or has just begun. In half of its frames, speech does
- * neither.
+ * A tone holds its level from frame to frame unless it has just begun. Half of all speech frames
+ * fail this check.
  */
 const evenDb = 3;
 const onsetDb = 10;
 /**
- * The correlation of neighbouring samples is the cosine of a tone's phase step. Above the range lie
- * hum and the pitch of vowels; below it lie hiss and fricatives.
+ * For a tone, the correlation of neighbouring samples is the cosine of its phase step. Hum and the
+ * pitch of vowels are above this range, hiss and fricatives below it.
  */
 const correlation = { min: -0.3, max: 0.972 };
 /**
- * The estimate of the line's noise falls immediately, though not with a single lost frame. It rises
- * slowly (5 dB a second), so that words do not raise it.
+ * Our estimate of the line's noise falls immediately (except for a single lost frame) but rises
+ * slowly, by 5 dB a second, so that words don't raise it.
  */
 const floorRiseDb = 0.1;
 const firstFloorDbfs = -45;
 const lowestFloorDbfs = -80;
 
 /**
- * Share of the power (less the line's noise) that the strongest sine, or the two strongest, must
- * hold.
+ * Minimum share of the power (less the line's noise) in the strongest sine, or in the two
+ * strongest.
  */
 const purityOfOne = 0.85;
 const purityOfTwo = 0.9;
@@ -42,26 +42,28 @@ const purityInNoise = 0.6;
 const knownFrames = 4;
 const noisyDb = 16;
 const samePitch = 0.01;
-/** A weaker second sine is a harmonic or noise (−13 dB). */
+/** −13 dB. A weaker second sine is probably a harmonic or noise. */
 const secondShare = 0.05;
-/** Noise may explain at most this share of a frame's power. A tone that matters is stronger. */
+/**
+ * We attribute at most this share of a frame's power to noise. Any tone that matters is stronger.
+ */
 const maxNoise = 0.5;
 /**
- * A frame that is this much quieter than the tone's last frame comes after the tone, even if
- * something still rings.
+ * Once a frame is this much quieter than the tone's last frame, the tone has ended, even if
+ * something is still ringing.
  */
 const endDropDb = 6;
 /**
- * The two oldest of these frames show the line before a tone. The newest one is the tone. The
- * frames between may hold its beginning.
+ * The two oldest of these frames show the line before a tone, and the newest is part of the tone.
+ * Its onset may be anywhere in between.
  */
 const historyFrames = 5;
 const newest = historyFrames - 1;
 
 export type ToneListener = {
-  /** Takes the latest frame. Returns true if it is a tone, which `frame` then describes. */
+  /** Analyses the latest frame. Returns true if it's a tone, and describes it in `frame`. */
   hears(run: ToneRun): boolean;
-  /** Level of the line before a tone whose first frame is the latest frame. */
+  /** Returns the line's level before the tone, if the tone starts with the latest frame. */
   beforeDb(): number;
   readonly frame: Readonly<ToneFrame>;
 };
@@ -90,7 +92,7 @@ export function createToneListener(recent: RecentAudio): ToneListener {
 
 type Line = {
   floorDbfs: number;
-  /** Levels of the latest frames, without lost ones. */
+  /** Levels of the latest frames, not counting lost ones. */
   readonly history: Float64Array;
 };
 
@@ -118,16 +120,16 @@ function mayBeTone(
 }
 
 /**
- * Returns true if the frame is as loud as the previous one, or much louder, as at the onset of a
- * tone. The first two frames of a tone are equally loud only if the tone began at the start of a
- * frame.
+ * Returns true if the frame is about as loud as the previous one, or much louder, as at a tone's
+ * onset. Note that a tone's first two frames differ in level unless it starts exactly at a frame
+ * boundary.
  */
 function isEven(dbfs: number, beforeDbfs: number): boolean {
   const riseDb = dbfs - beforeDbfs;
   return Math.abs(riseDb) <= evenDb || riseDb >= onsetDb;
 }
 
-/** Fills `frame` and returns true if the power is in one sine or in two. */
+/** Fills `frame`. Returns true if the power is concentrated in one or two sines. */
 function describe(
   frame: ToneFrame,
   peaks: Readonly<Peaks>,
@@ -138,7 +140,7 @@ function describe(
   const hasSecond = peaks.second >= secondShare * peaks.first;
   const isTwo = hasSecond && peaks.first + peaks.second >= purityOf(peaks) * total;
   if (peaks.first < purityOfOne * total && !isTwo) return false;
-  // If the two sines are about equally strong, either may be measured as the stronger one.
+  // If both sines are about equally strong, the measurement may swap them from frame to frame.
   const swapped = hasSecond && Math.abs(peaks.secondHz - lastHz) < Math.abs(peaks.firstHz - lastHz);
   const otherHz = swapped ? peaks.firstHz : peaks.secondHz;
   const power = hasSecond ? peaks.first + peaks.second : peaks.first;
@@ -149,9 +151,7 @@ function describe(
   return true;
 }
 
-/**
- * On a noisy line, a known tone continues through frames in which the noise is louder than usual.
- */
+/** On a noisy line, lets a known tone continue through frames that are noisier than usual. */
 function continuesInNoise(
   frame: ToneFrame,
   peaks: Readonly<Peaks>,
@@ -168,10 +168,7 @@ function continuesInNoise(
   return true;
 }
 
-/**
- * The two strongest sines of a square wave hold 0.9 of its power. Noise and codec reduce that
- * share.
- */
+/** In a square wave, the two strongest sines hold 0.9 of the power, less with noise or a codec. */
 function purityOf({ firstHz, secondHz }: Readonly<Peaks>): number {
   return isThirdHarmonic(firstHz, secondHz) ? purityOfSquare : purityOfTwo;
 }

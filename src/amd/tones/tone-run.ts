@@ -1,23 +1,23 @@
-// One tone from its first frame to its last, and the silence after it: what each frame held, in
-// arrays that are allocated once. It makes no decisions.
+// Records one tone from its first frame to its last, and the silence after it, in arrays that are
+// allocated once. Decisions are made elsewhere.
 
 import { frameMs } from '../frame.ts';
 
 /**
- * 4 s, longer than any beep. The rest of a longer tone adds no information. The limit also bounds
- * memory.
+ * 4 s, which is longer than any beep. Beyond that, a tone doesn't tell us anything new. This also
+ * bounds memory.
  */
 const maxKeptFrames = 200;
 /**
- * A machine's tone keeps its pitch from frame to frame. On a noisy or coded tone, the measurement
- * is off by a few hertz.
+ * A machine's tone holds its pitch, but with noise or a codec our measurement may be off by a few
+ * hertz.
  */
 const samePitchHz = 7;
 const samePitchShare = 0.008;
 export const steadyDb = 2;
 /**
- * Frames of silence or noise that end a tone: half the pause of a fast busy tone. They fit into the
- * 150 ms in which a beep must be recognised.
+ * How many frames of silence or noise end a tone. That's half the pause in a fast busy tone, and
+ * short enough to recognise a beep within 150 ms.
  */
 export const afterFrames = 5;
 
@@ -26,7 +26,7 @@ export type ToneFrame = {
   hz: number;
   /** Pitch of the second sine; 0 if there is only one. */
   secondHz: number;
-  /** Level of the sines alone. */
+  /** Level of just the sines. */
   db: number;
   /** Level of everything else, noise included. */
   beneathDb: number;
@@ -45,9 +45,9 @@ export type ToneRun = {
   /** Level of the line before the tone. */
   beforeDb: number;
   closePair: boolean;
-  /** The tone was reported before it ended. */
+  /** True if we've already reported the tone, before its end. */
   reported: boolean;
-  /** The probable result was reported before the tone's end was certain. */
+  /** True if we've reported the probable result, before the tone's end was certain. */
   ending: boolean;
   keptFrames: number;
   /** Position of each kept frame, in frames since the first. Lost frames lie between them. */

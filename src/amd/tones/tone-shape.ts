@@ -1,5 +1,5 @@
-// Describes a whole tone: its pitch and how the pitch moved, its level, and the noise beneath it.
-// It makes no decisions.
+// Describes a whole tone: its pitch and how that moved, its level, and the noise beneath it.
+// Decisions are made elsewhere.
 
 import { frameMs } from '../frame.ts';
 import { isSamePitch, steadyDb, type ToneRun } from './tone-run.ts';
@@ -11,36 +11,36 @@ export type ToneShape = {
   readonly secondHz: number | undefined;
   readonly db: number;
   readonly beneathDb: number;
-  /** Share of the frame-to-frame steps that keep the level. */
+  /** Share of the frame-to-frame steps in which the level stays the same. */
   readonly levelSteady: number;
   /** Share of the frames at the median pitch. */
   readonly onPitch: number;
   readonly secondOnPitch: number;
   /**
-   * The pitches at which the tone rested for three frames or more, in their order. `resting` is the
-   * share of frames in such rests.
+   * Pitches at which the tone rested for at least three frames, in order. `resting` is the share of
+   * frames in these rests.
    */
   readonly steps: readonly PitchRest[];
   readonly resting: number;
   /** Root mean square distance of the pitch from a straight line over time. */
   readonly sweepErrorHz: number;
   /**
-   * Four of five frames lie within this distance of the median pitch. The rest may be spoiled by
-   * one or two lost frames.
+   * Four out of five frames are within this distance of the median pitch. We ignore the rest,
+   * because one or two lost frames may have spoiled them.
    */
   readonly wanderHz: number;
-  /** Highest pitch less the lowest. */
+  /** Highest pitch minus lowest pitch. */
   readonly rangeHz: number;
   /** How often the pitch changed direction. */
   readonly turns: number;
 };
 
 const minRestFrames = 3;
-/** If fewer frames have a second sine, it is noise or a moment of a voice. */
+/** If fewer frames contain a second sine, it's probably noise or a bit of voice. */
 const pairedShare = 0.6;
 
 export function shapeOf(run: ToneRun): ToneShape {
-  // The first and the last frame are only partly tone.
+  // The first and last frames are only partly tone.
   const [from, to] = run.keptFrames > 4 ? [1, run.keptFrames - 1] : [0, run.keptFrames];
   const hz = run.hz.subarray(from, to);
   const db = run.db.subarray(from, to);
@@ -94,7 +94,7 @@ function wander(hz: Float32Array, medianHz: number): number {
   return distances[Math.floor(0.8 * (distances.length - 1))] ?? 0;
 }
 
-/** Finds the rests. A rest at the pitch of the previous rest extends that one. */
+/** Finds the rests, merging consecutive ones at the same pitch. */
 function rests(hz: Float32Array): Pick<ToneShape, 'steps' | 'resting'> {
   const steps: PitchRest[] = [];
   let resting = 0;
@@ -116,7 +116,7 @@ function addRest(steps: PitchRest[], rest: PitchRest): void {
   else steps[steps.length - 1] = { hz: before.hz, ms: before.ms + rest.ms };
 }
 
-/** Counts the turns of the pitch. A turn must exceed the measuring error. */
+/** Counts how often the pitch turns, ignoring turns within the measuring error. */
 function turnsOf(hz: Float32Array): number {
   let turns = 0;
   let direction = 0;

@@ -1,6 +1,6 @@
-// Recognises ringback and dial tone: two sines 40 to 90 Hz apart. 20 ms of audio cannot distinguish
-// them from one sine that wavers; 100 ms can. As soon as a low tone fills such a window, this
-// module measures once, at the network's exact frequencies.
+// Recognises ringback and dial tone: two sines 40 to 90 Hz apart. In 20 ms of audio they look just
+// like one wavering sine, but in 100 ms they don't. So as soon as a low tone fills a 100 ms window,
+// we measure once, at the network's exact frequencies.
 
 import { sampleRateHz } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';
@@ -17,7 +17,7 @@ const pairsHz: readonly Pair[] = [
   [400, 450],
   [384, 416],
 ];
-/** Australian and Indian ringback: 400 Hz modulated with 25 Hz. */
+/** Australian and Indian ringback: 400 Hz modulated by 25 Hz. */
 const modulatedHz = { below: 375, carrier: 400, above: 425 } as const;
 const carrierShare = 0.4;
 const sidebandShare = 0.05;
@@ -27,13 +27,14 @@ const sidebandShare = 0.05;
  */
 const weakestShare = 0.1;
 /**
- * Minimum ratio of the weaker sine to the power halfway between the two. A single wavering sine is
- * strongest there; a pair has almost no power there.
+ * Minimum ratio of the weaker sine to the power halfway between the two, where a single wavering
+ * sine is strongest and a pair has almost no power.
  */
 const aboveMiddle = 3;
 
 /**
- * Minimum share of all power that the pair holds. Noise is equally strong at both frequencies too.
+ * Minimum share of all power in the pair. Without it, noise would pass, because it's equally strong
+ * at both frequencies too.
  */
 const minPairShare = 0.6;
 
@@ -42,7 +43,7 @@ const hann = Float64Array.from(
   (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / windowSamples),
 );
 
-/** Returns true if the latest 100 ms hold one of these pairs. */
+/** Returns true if the latest 100 ms contain one of these pairs. */
 export function isClosePair(recent: RecentAudio): boolean {
   const whole = wholePower(recent);
   return isModulated(recent, whole) || pairsHz.some((pair) => isPair(recent, pair, whole));
@@ -68,7 +69,7 @@ function isModulated(recent: RecentAudio, whole: number): boolean {
   return Math.min(powerAt(recent, below), powerAt(recent, above)) >= sidebandShare * carrier;
 }
 
-/** Returns the output of a Goertzel filter for a sine that holds all the energy. */
+/** Returns what a Goertzel filter would output if a single sine held all the energy. */
 function wholePower({ samples, end }: RecentAudio): number {
   let sum = 0;
   for (let index = end - windowSamples; index < end; index += 1) {

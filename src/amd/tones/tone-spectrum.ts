@@ -1,5 +1,5 @@
 // Finds the two strongest sines in the latest 32 ms and their share of its energy, with a Hann
-// window and a real FFT of 256 points (31 Hz per bin; a sine fills five bins). It knows nothing
+// window and a real FFT of 256 points (31 Hz per bin; a sine fills five bins). It doesn't know
 // about time, tones or noise. All calls share its memory, one after another.
 
 import { sampleRateHz } from '../frame.ts';
@@ -9,14 +9,14 @@ const windowSamples = 256;
 const half = windowSamples / 2;
 const binHz = sampleRateHz / windowSamples;
 /**
- * Tones are searched between 300 and 2,400 Hz. Beeps lie between 350 and 2,250 Hz; the rest leaves
- * room for sweeps and inexact beeps.
+ * We search for tones between 300 and 2,400 Hz. Beeps are between 350 and 2,250 Hz, and the margin
+ * leaves room for sweeps and inexact beeps.
  */
 const lowestBin = 10;
 const highestBin = 77;
 /**
- * The second sine may lie as high as 3.8 kHz: it may belong to a pair, or be a harmonic of a square
- * wave.
+ * The second sine can be as high as 3.8 kHz, because it may belong to a pair or be a square wave's
+ * harmonic.
  */
 const highestCompanionBin = 121;
 const lobeBins = 2;
@@ -25,7 +25,7 @@ export type Peaks = {
   /** Power of everything in the window, as the mean square of a sample. */
   total: number;
   firstHz: number;
-  /** Power of the strongest sine, in the unit of `total`. */
+  /** Power of the strongest sine, in the same unit as `total`. */
   first: number;
   secondHz: number;
   second: number;
@@ -83,8 +83,8 @@ function loadWindow({ samples, end }: RecentAudio): void {
 }
 
 /**
- * Does two radix-2 steps of a decimation in time together, over 128 complex points, so that each
- * point is read half as often.
+ * Combines two radix-2 steps of a decimation in time over 128 complex points, so that we read each
+ * point half as often.
  */
 function transformFours(size: number): void {
   const step = half / size / 2;
@@ -126,7 +126,7 @@ function transformFours(size: number): void {
   }
 }
 
-/** Does the last radix-2 step alone, because the number of steps (seven) is odd. */
+/** Does the last radix-2 step on its own, because there's an odd number of them (seven). */
 function transformPairs(size: number): void {
   for (let first = 0; first < size; first += 1) {
     const second = first + size;
@@ -190,7 +190,7 @@ function strongest(highest: number, otherThan: number): number {
   return best;
 }
 
-/** Sums the power of a lobe. A bin between two lobes belongs to the first one. */
+/** Sums a lobe's power. A bin between two lobes belongs to the first one. */
 function lobe(bin: number, otherThan: number): number {
   let sum = 0;
   for (let at = bin - lobeBins; at <= bin + lobeBins; at += 1) {

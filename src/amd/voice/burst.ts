@@ -1,4 +1,4 @@
-// A burst: sound without a gap longer than 120 ms. It counts as speech once it is long enough,
+// A burst is sound without gaps of more than 120 ms. It counts as speech once it's long enough,
 // voiced enough, and as loud as the voice in front.
 
 import { frameMs, silenceDbfs } from '../frame.ts';
@@ -7,7 +7,7 @@ import type { Voice } from './voice-activity.ts';
 export type Burst = {
   speechMs: number;
   voicedMs: number;
-  /** Duration of tones, or of vowels as steady as a tone. */
+  /** Duration of tones, and of vowels that are as steady as a tone. */
   tonalMs: number;
   /** Speech before the first tone in the burst. */
   beforeToneMs: number;
@@ -16,19 +16,19 @@ export type Burst = {
   gapMs: number;
   loudnessDbfs: number;
   inFront: boolean;
-  /** The burst counts as speech. */
+  /** True once the burst counts as speech. */
   accepted: boolean;
 };
 
-/** Shorter sounds are clicks, keys and coughs. */
+/** Anything shorter is a click, a key or a cough. */
 const minBurstMs = 100;
 const minVoicedMs = 60;
 /**
- * Minimum length of a steady vowel in a word, and of the rest of that word. A beep or a DTMF digit
- * has only one or two frames that look like the rest of a word.
+ * Minimum length of a word's steady vowel, and of the rest of the word. In a beep or a DTMF digit,
+ * only one or two frames look like the rest of a word.
  */
 const minVowelMs = 80;
-/** Longest gap within a word: plosives, and the flicker of the voice detector. */
+/** Maximum gap within a word, due to plosives or because the voice detector flickers. */
 const bridgedGapMs = 120;
 
 export function newBurst(): Burst {
@@ -80,18 +80,18 @@ export function isSpeech({ inFront, speechMs, voicedMs, tonalMs }: Burst): boole
   return speechMs >= minVowelMs && speechMs * 2 >= tonalMs && tonalMs >= minVowelMs;
 }
 
-/** How long a tone sounds before it is recognised as a tone. */
+/** How long it takes to recognise a tone as a tone. */
 const maxToneOnsetMs = 120;
 
 /**
- * Returns true if the burst was a tone from the start. What seemed to be speech was then the edges
- * and the echo of the tone.
+ * Returns true if the burst was a tone from the start, i.e. what looked like speech was just the
+ * tone's edges and echo.
  */
 export function isTone({ speechMs, tonalMs, beforeToneMs }: Burst): boolean {
   return tonalMs >= speechMs && beforeToneMs <= maxToneOnsetMs;
 }
 
-/** Returns true if the burst may become speech. That is decided within 100 ms. */
+/** Returns true if the burst may still become speech. We know within 100 ms. */
 export function isBeginning(burst: Burst): boolean {
   return !burst.accepted && burst.inFront && burst.voicedMs > 0;
 }

@@ -1,5 +1,5 @@
-// Types for the part of @echogarden/fvad-wasm that we use, which ships none: libfvad as Emscripten
-// exports it. Pointers are numbers.
+// Types for the part of @echogarden/fvad-wasm that we use, because the package doesn't ship any.
+// It's libfvad as Emscripten exports it, so pointers are numbers.
 
 declare module '@echogarden/fvad-wasm' {
   export type FvadModule = {
@@ -7,7 +7,7 @@ declare module '@echogarden/fvad-wasm' {
     readonly HEAP16: Int16Array;
     _malloc(bytes: number): number;
     _free(pointer: number): void;
-    /** Returns 0 if memory has run out. */
+    /** Returns 0 if out of memory. */
     _fvad_new(): number;
     _fvad_free(instance: number): void;
     _fvad_set_mode(instance: number, mode: number): number;

@@ -1,55 +1,53 @@
-// Measures how loud the line is and interprets it: the line's own noise (the floor), the voice in
-// front, and the background. Levels are in dBFS.
+// Measures the line's level and separates its own noise (the floor), the voice in front, and the
+// background. All levels are in dBFS.
 
 import { decibels, silenceDbfs } from '../frame.ts';
 
 /**
- * The floor is the quietest 60 ms of the last two seconds. Words and sentences have gaps; engines
- * and crowds have none.
+ * The floor is the quietest 60 ms in the last two seconds. This works because speech has gaps,
+ * unlike engines and crowds.
  */
 const blockFrames = 25;
 const blocks = 4;
 /** Weights of the new frame in two running means: one over about 60 ms, one over about 100 ms. */
 const shortShare = 0.5;
 const longShare = 0.22;
-/** Quieter than any voice that a caller would understand. */
+/** A caller couldn't understand a voice that's quieter than this. */
 const minSpeechDbfs = -54;
 const aboveFloorDb = 7;
 /**
- * Speech lies at least this far above the line's floor, plus `shareOfRange` of the distance from
- * the floor to the peaks.
+ * Speech is louder than the line's floor by at least this much, plus `shareOfRange` of the distance
+ * from the floor to the peaks.
  */
 const wellAboveFloorDb = 5;
 const shareOfRange = 0.25;
-/** A word is at most this much quieter than the peaks, however quiet the line is. */
+/** Even on a quiet line, words aren't quieter than the peaks by more than this. */
 const quietWordDb = 22;
-/** A frame that is quieter than the 60 ms mean by this much comes after the sound. */
+/** If a frame is this much quieter than the 60 ms mean, the sound has already ended. */
 const overDb = 9;
-/** Frames of the line's own noise lie within this distance of its quietest one. */
+/** The line's own noise stays within this distance of its quietest frame. */
 const noiseDb = 3;
 /**
- * Even on a noisy line, a word this much quieter than the peaks is loud enough: no speaker stays
- * closer to the peaks.
+ * Even on a noisy line, a word may be this much quieter than the peaks, because nobody speaks more
+ * evenly than that.
  */
 const steadyWordDb = 6;
-/** A voice that stays this far below the peaks for a while speaks in the background. */
+/** A voice that stays this far below the peaks for a while is in the background. */
 const backgroundDb = 9;
-/**
- * Fall of the peaks per frame. They are forgotten slowly, because the next voice may be quieter.
- */
+/** How much the peaks decay per frame. They do so slowly, because the next voice may be quieter. */
 const peakFallDb = 0.02;
 
 export type LineLevel = {
-  /** Takes a frame's power (1: full scale) and the same value in dBFS. */
+  /** Adds a frame by its power (1: full scale) and the same value in dBFS. */
   push(power: number, dbfs: number): void;
   /** Level over about 60 ms. */
   readonly dbfs: number;
   readonly loudnessDbfs: number;
-  /** Loud enough to be speech. */
+  /** True if the line is loud enough for speech. */
   readonly above: boolean;
-  /** As loud as the person who speaks into the telephone, not merely audible. */
+  /** True if the sound is as loud as the person speaking into the phone, not merely audible. */
   readonly inFront: boolean;
-  /** Reports that the last frame was the voice in front. */
+  /** Call this if the last frame was the voice in front. */
   heardVoice(): void;
 };
 
@@ -58,8 +56,8 @@ export function createLineLevel(): LineLevel {
 }
 
 /**
- * A class, because its fields change in place. A closure would allocate a number for each changed
- * variable, fifty times a second per call.
+ * This is a class so that fields change in place. A closure would allocate a number for each
+ * changed variable, fifty times a second per call.
  */
 class Level implements LineLevel {
   readonly #floor = createFloor();
@@ -99,14 +97,14 @@ class Level implements LineLevel {
 
 function neededDbfs(floorDbfs: number, peakDbfs: number): number {
   const audible = Math.max(minSpeechDbfs, floorDbfs + aboveFloorDb);
-  // No speech yet, so there are no peaks to compare with.
+  // Nobody has spoken yet, so we don't have any peaks to compare with.
   if (peakDbfs === silenceDbfs) return audible;
   const between = floorDbfs + wellAboveFloorDb + shareOfRange * (peakDbfs - floorDbfs);
   const wanted = Math.min(Math.max(between, peakDbfs - quietWordDb), peakDbfs - steadyWordDb);
   return Math.max(minSpeechDbfs, wanted);
 }
 
-/** Minimum statistics over blocks, so that old minima are forgotten. */
+/** Tracks the minimum per block, so that we forget old minima. */
 function createFloor(): { push(dbfs: number): void; dbfs(): number } {
   const minima = new Float64Array(blocks).fill(0);
   let block = 0;

@@ -1,5 +1,5 @@
-// Counts syllables: peaks of the level in voiced sound, each after a dip. These are the nuclei of
-// de Jong & Wempe 2009, who use a threshold of 2 dB.
+// Counts syllables as level peaks in voiced sound, each preceded by a dip. These are the nuclei
+// from de Jong & Wempe 2009, who use a 2 dB threshold.
 
 const dipDb = 2.5;
 /** People speak at most twelve syllables a second. */
@@ -8,7 +8,7 @@ const minSyllableFrames = 4;
 export type Syllables = {
   push(voiced: boolean, dbfs: number): void;
   count(): number;
-  /** Continues counting from this number: 0, or an earlier count. */
+  /** Continues counting from `from`: 0 or an earlier count. */
   restart(from: number): void;
 };
 

@@ -22,58 +22,56 @@ export type Utterance = {
   readonly onsetMs: number;
   /** From the first speech to the last, including pauses. */
   readonly spanMs: number;
-  /** Time since the last speech; 0 while it lasts. */
+  /** Time since the last speech; 0 while someone is speaking. */
   readonly pauseMs: number;
   /** The longest pause within what was said so far. */
   readonly longestGapMs: number;
-  /** A sound has begun that may turn out to be speech. */
+  /** True if a sound has begun that may turn out to be speech. */
   readonly beginning: boolean;
   readonly syllables: number;
   /** A rough estimate from the syllables. */
   readonly words: number;
   readonly bursts: number;
-  /** A recogniser understood an offer to help at its end. */
+  /** True if a recogniser understood an offer to help at the end. */
   readonly asksForHelp?: boolean;
-  /** A recogniser listened to the whole utterance, and `words` is its count. */
+  /** True if a recogniser has listened to the whole utterance, so `words` is its count. */
   readonly isTranscribed?: boolean;
 };
 
 export type UtteranceTracker = {
-  /** Takes the next frame. Returns true if it is voiced speech of the speaker in front. */
+  /** Adds the next frame. Returns true if it's voiced speech from the speaker in front. */
   push(voice: Voice): boolean;
-  /**
-   * Takes a frame that never arrived. For up to 60 ms, lost frames continue the speech before them.
-   */
+  /** Handles a frame that never arrived. Speech continues through up to 60 ms of lost frames. */
   skip(): void;
   /**
-   * Reports that the latest sound was a tone. Its edges and its echo then no longer count as
-   * speech.
+   * Call this if the latest sound was a tone. We then discount its edges and its echo, which looked
+   * like speech.
    */
   discardTone(): void;
-  /** Forgets what was said so far, because another voice speaks next. */
+  /** Forgets what was said so far, because someone else speaks next. */
   restart(): void;
   /**
-   * Returns undefined until a voice was heard. Returns the same object every time; its fields
-   * change with every frame.
+   * Returns undefined until we've heard a voice. The object is reused: its fields change with every
+   * frame.
    */
   current(): Utterance | undefined;
 };
 
-/** Speech that trails off still counts for this long. After that, it is background. */
+/** Speech that trails off still counts for this long. After that, we treat it as background. */
 const trailingMs = 300;
 /**
- * Unvoiced sounds (s, f, t) count for this long, within a word and after it. Longer ones are keys,
- * paper and wind.
+ * Unvoiced sounds (s, f, t) count for this long, within a word and after it. If they go on, they're
+ * keys, paper or wind.
  */
 const voicelessMs = 160;
 /**
- * A voice louder than everything before it by this much is the voice in front. Everything before it
- * was background.
+ * If a voice is louder than everything before it by this much, it becomes the voice in front and we
+ * treat the rest as background.
  */
 const supersededDb = 12;
 /**
- * English has 1.4, German 1.7, Spanish and Italian 2. This value is lower, because syllables that
- * run together are not counted separately.
+ * English has 1.4, German 1.7, Spanish and Italian 2. Our value is lower because we don't count
+ * syllables that run together.
  */
 const syllablesPerWord = 1.3;
 const maxConcealedMs = 60;
@@ -84,7 +82,7 @@ type Tracking = {
   readonly syllables: Syllables;
   readonly burst: Burst;
   readonly said: Said;
-  /** The values before this burst, restored if the burst turns out not to be speech. */
+  /** The values from before this burst, which we restore if it turns out not to be speech. */
   readonly before: Pick<Said, 'speechMs' | 'onsetMs' | 'longestGapMs' | 'bursts' | 'syllables'> & {
     lastMs: number;
     loudestDbfs: number;
@@ -187,8 +185,8 @@ function addSound(tracking: Tracking, voice: Voice): boolean {
 }
 
 /**
- * Counts a lost frame as speech. Its content is unknown, so it changes neither the voiced share nor
- * the level of the burst.
+ * Counts a lost frame as speech. We don't know its content, so the burst's voiced share and level
+ * stay the same.
  */
 function conceal(tracking: Tracking): void {
   const { burst, said } = tracking;
@@ -247,7 +245,7 @@ function summary({ burst, said, syllables, nowMs, lastMs }: Tracking): Utterance
   said.spanMs = lastMs - said.onsetMs;
   said.pauseMs = nowMs - lastMs;
   said.beginning = isBeginning(burst);
-  // Every burst is at least one word, and there is no word without a burst.
+  // Every burst is at least one word, and there are no words outside bursts.
   said.syllables = Math.max(1, syllables.count());
   said.words = Math.max(1, Math.round(said.syllables / syllablesPerWord));
   return said;

@@ -1,6 +1,6 @@
-// Decides whether a frame holds a voice speaking into the telephone. It uses WebRTC's voice
-// activity detector (libfvad, compiled to WebAssembly). Noise easily misleads that detector, so
-// this module also checks the line's levels and whether the sound is periodic like a voice.
+// Decides whether a frame contains a voice speaking into the phone. It uses WebRTC's voice activity
+// detector (libfvad, compiled to WebAssembly), which is easily misled by noise. That's why we also
+// check the line's levels and whether the sound is periodic like a voice.
 
 import loadFvad from '@echogarden/fvad-wasm';
 import { frameSamples, sampleRateHz, silenceDbfs } from '../frame.ts';
@@ -14,21 +14,21 @@ const fvad = await loadFvad();
 /** WebAssembly memory for the frame to analyse, shared by all calls. */
 const samples = fvad._malloc(frameSamples * Int16Array.BYTES_PER_ELEMENT);
 
-/** libfvad's mode, 0 to 3. With 3, it needs the most evidence before it calls a sound a voice. */
+/** libfvad's mode, from 0 to 3. Mode 3 needs the most evidence before it calls a sound a voice. */
 const aggressiveness = 3;
 /**
- * Vowels have most of their power below 1 kHz, where neighbouring samples are similar. Buzzers lie
+ * Vowels have most of their power below 1 kHz, where neighbouring samples are similar. Buzzers are
  * above 1.9 kHz.
  */
 const minNeighbours = 0.1;
 
-/** Classification of the latest frame. The same object for every frame; its fields change. */
+/** Classification of the latest frame. The object is reused: its fields change with every frame. */
 export type Voice = {
   /** Sounds like speech and is loud enough for it. */
   readonly speech: boolean;
   /**
-   * Sounds like speech, but the tone detector considers it a tone: a steady vowel, or a tone that
-   * misleads the voice detector.
+   * Sounds like speech, but the tone detector considers it a tone. It may be a steady vowel, or a
+   * tone that misleads the voice detector.
    */
   readonly tonal: boolean;
   /** Speech from the vocal cords: a vowel or another voiced sound. */
@@ -42,14 +42,14 @@ export type Voice = {
 };
 
 export type VoiceActivity = {
-  /** Takes the latest frame. It must already be in the recent audio. */
+  /** Classifies the latest frame, which must already be in the recent audio. */
   push(frame: Int16Array, tonal: boolean): Voice;
   /**
-   * Reports that the last frame was the voice in front. The loudness of later frames is compared
-   * with it.
+   * Call this if the last frame was the voice in front. Later frames are compared with its
+   * loudness.
    */
   confirm(): void;
-  /** Frees the memory. `push` no longer analyses frames afterwards. Idempotent. */
+  /** Frees the memory. Afterwards, `push` doesn't analyse frames any more. Idempotent. */
   release(): void;
 };
 

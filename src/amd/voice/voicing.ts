@@ -1,6 +1,6 @@
-// Decides whether a frame is periodic. Voices are; keyboards, cars, rooms and crowds hardly are.
-// The measure is the highest normalised autocorrelation over the pitches of voices, of a signal
-// that is reduced to 4 kHz and reaches back into the previous frame.
+// Decides whether a frame is periodic, like a voice. Keyboards, cars, rooms and crowds are hardly
+// ever periodic. We reduce the signal, including part of the previous frame, to 4 kHz and take the
+// highest normalised autocorrelation over the pitches of voices.
 
 import { frameSamples } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';
@@ -17,8 +17,8 @@ const stride = 2;
 const windowStart = signalLength - windowLength;
 const signalStart = windowStart - maxLag - stride;
 /**
- * Vowels reach 0.9. Keyboards, cars and rooms nearly always stay below 0.6, through a GSM codec
- * too.
+ * Vowels reach 0.9. Keyboards, cars and rooms nearly always stay below 0.6, even through a GSM
+ * codec.
  */
 const voicedFrom = 0.62;
 const neededShare = voicedFrom * voicedFrom;
@@ -28,16 +28,16 @@ const signal = new Float64Array(signalLength);
 
 export type Voicing = {
   /**
-   * Returns true if the latest frame is voiced. Not cheap, so call it only if the level suggests
-   * speech.
+   * Returns true if the latest frame is voiced. This isn't cheap, so only call it if the level
+   * suggests speech.
    */
   isVoiced(): boolean;
 };
 
 export function createVoicing(recent: RecentAudio): Voicing {
   /**
-   * A voice holds its pitch for a few frames. This lag is tried first, and in most cases it is
-   * enough.
+   * The lag that matched last. Voices hold their pitch for a few frames, so we try it first, and
+   * usually that's enough.
    */
   let pitchLag = minLag;
 
@@ -109,8 +109,8 @@ function energy(start: number): number {
 }
 
 /**
- * Returns the energy of the window that begins at `start`, less that of the window one stride
- * later. The difference is exact, because the samples are whole numbers.
+ * Returns how much more energy the window at `start` has than the window one stride later. The
+ * difference is exact because samples are integers.
  */
 function energyMoved(start: number): number {
   const gained = signal[start] ?? 0;
