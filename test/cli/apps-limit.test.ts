@@ -80,7 +80,7 @@ test('offhook apps create and limit set one way to read numbers without +', asyn
     'bareNumbers: cannot be combined with defaultCountry',
   );
   await expect(limit({ defaultCountry: 'Germany' })).rejects.toThrow(
-    'defaultCountry: must be a country of ISO 3166-1',
+    'defaultCountry: must be an ISO 3166-1 country code',
   );
 });
 

@@ -178,13 +178,14 @@ describe('keys that are pressed by command', () => {
     ]);
   });
 
-  test('are refused if the phone accepts no keys', async () => {
+  test('are refused if the phone does not accept keys', async () => {
     const { callee, callId, http, nats } = await answeredCall();
     await callee.answerVoiceOnly();
     await eventually(() => rig.typesOf(callId).includes('answered'), 'the call is answered');
     const press = { command: 'dtmf', digits: '1' };
 
-    const detail = 'The far end accepts no keys: its SDP has no telephone-event (RFC 4733).';
+    const detail =
+      'The far end does not accept keys: its SDP does not list telephone-event (RFC 4733).';
     expect(await http(press)).toMatchObject({ status: 409, body: { detail } });
     expect(await nats(press)).toEqual({ ok: false, code: 'digits', error: detail });
   });

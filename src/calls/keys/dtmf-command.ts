@@ -12,7 +12,8 @@ export const dtmfHandler: CommandHandler<'dtmf'> = {
   note: ({ digits }) => `dtmf ${digits}`,
   execute({ digits, durationMs = defaultKeyMs }, { live, commandId }) {
     if (!live.acceptsKeys) {
-      const error = 'The far end accepts no keys: its SDP has no telephone-event (RFC 4733).';
+      const error =
+        'The far end does not accept keys: its SDP does not list telephone-event (RFC 4733).';
       return { ok: false, code: 'digits', error };
     }
     const keys = { commandId, digits, durationMs };

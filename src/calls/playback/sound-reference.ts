@@ -43,7 +43,7 @@ function urlProblem(text: string): string | undefined {
   if (protocol !== 'https:' && protocol !== 'http:')
     return 'must be a sound:<name> or an https URL';
   if (!namesHost(text)) return hostMissing;
-  return username === '' && password === '' ? undefined : 'must not hold a user or password';
+  return username === '' && password === '' ? undefined : 'must not contain a user or password';
 }
 
 export const soundReference = z

@@ -22,7 +22,7 @@ function streamUrlProblem(text: string): string | undefined {
   const url = new URL(text);
   if (url.protocol !== 'ws:' && url.protocol !== 'wss:') return 'must be a ws or wss URL';
   if (!namesHost(text)) return hostMissing;
-  if (url.username !== '' || url.password !== '') return 'must not hold a user or password';
+  if (url.username !== '' || url.password !== '') return 'must not contain a user or password';
   if (text.includes('#')) return 'must not have a fragment';
   return undefined;
 }

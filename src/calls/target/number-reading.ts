@@ -18,7 +18,7 @@ export type BareNumberReading = (typeof bareNumberReadings)[number];
 /** The `defaultCountry` field of a request, a transfer or an app. */
 export const defaultCountry = z
   .string()
-  .refine(isCountry, 'must be a country of ISO 3166-1 in two capital letters, e.g. US')
+  .refine(isCountry, 'must be an ISO 3166-1 country code in two capital letters, e.g. US')
   .meta({ pattern: '^[A-Z]{2}$' })
   .describe(
     'country (ISO 3166-1 alpha-2, e.g. `US`) whose national numbers may be written without `+`, e.g. `tel:2025550110`',
@@ -92,7 +92,7 @@ function readInCountry(digits: string, country: string): TargetResult {
   if (isValidAbroad) return accept(digits);
   if (national !== undefined) return accept(national.digits);
   return reject(
-    `is not a number of ${country} (defaultCountry); write it with + and the country code`,
+    `is not a number in ${country} (defaultCountry); write it with + and the country code`,
   );
 }
 

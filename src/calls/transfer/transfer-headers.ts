@@ -53,7 +53,7 @@ function problemOf(
   if (!headerName.test(lower)) return 'is not a legal header name';
   const isReserved = reserved.has(lower) || /^(refer|content|referred)-/.test(lower);
   if (isReserved) return 'cannot be set: the gateway writes it';
-  if (needsTrust(lower) && !passes(lower)) return 'is not among the passHeaders of the trunk';
+  if (needsTrust(lower) && !passes(lower)) return 'is not in the passHeaders of its trunk';
   if (!fieldValue.test(value)) return 'has a value with characters outside printable ASCII';
   return undefined;
 }

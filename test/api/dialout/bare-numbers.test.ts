@@ -112,7 +112,7 @@ describe('a number without + in a dial-out request', () => {
     expect(response.json<ProblemDocument>().errors).toEqual([
       {
         path: 'target',
-        message: 'is not a number of US (defaultCountry); write it with + and the country code',
+        message: 'is not a number in US (defaultCountry); write it with + and the country code',
       },
     ]);
   });

@@ -161,7 +161,7 @@ describe('a command', () => {
 
     expect(noted).toMatchObject([
       { kind: 'command', what: 'dtmf 1', by: 'app-1', commandId: 'k' },
-      { what: 'dtmf 2', by: 'unknown', refusal: expect.stringMatching('accepts no keys') },
+      { what: 'dtmf 2', by: 'unknown', refusal: expect.stringMatching('does not accept keys') },
     ]);
     expect(noted[0]).not.toHaveProperty('refusal');
   });
@@ -267,7 +267,7 @@ describe('keys', () => {
     expect(await run({ command: 'dtmf', digits: '4711' })).toEqual({
       ok: false,
       code: 'digits',
-      error: 'The far end accepts no keys: its SDP has no telephone-event (RFC 4733).',
+      error: 'The far end does not accept keys: its SDP does not list telephone-event (RFC 4733).',
     });
     expect(sent).toEqual([]);
   });

@@ -43,7 +43,7 @@ describe('a header of the application', () => {
     ...['History-Info', 'Remote-Party-ID'],
   ])('%s needs a trunk that lists it', (name) => {
     expect(messagesOf({ [name]: 'x' })).toEqual([
-      `bridge.headers.${name} header ${name} is not among the passHeaders of the trunk`,
+      `bridge.headers.${name} header ${name} is not in the passHeaders of its trunk`,
     ]);
   });
 
