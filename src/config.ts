@@ -1,5 +1,5 @@
-// The only module that reads the environment. Every variable is optional, and the defaults select
-// the embedded parts. The configuration is frozen.
+// The only module that reads the environment. All variables are optional, and by default everything
+// is embedded. The resulting configuration is frozen.
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -28,7 +28,7 @@ const environment = z.object({
   TRUSTED_PROXIES: trustedNetworks
     .optional()
     .describe(
-      'Networks of the proxies that the gateway trusts. It takes the client address from their X-Forwarded-For header. Default: it trusts no proxy.',
+      'Networks of trusted proxies. The gateway reads the client address from their X-Forwarded-For header. Default: no trusted proxies.',
     ),
   TOKEN_MAX_TTL_S: z.coerce
     .number()
@@ -36,11 +36,11 @@ const environment = z.object({
     .min(minTokenMaxTtlS)
     .max(maxTokenMaxTtlS)
     .default(86_400)
-    .describe('Longest lifetime of the tokens of apps that are created from now on, in seconds.'),
+    .describe('Maximum lifetime of app tokens, in seconds. Applies to apps created from now on.'),
   DATA_DIR: z
     .string()
     .default('.offhook')
-    .describe('Folder of the embedded parts and of runtime.json.'),
+    .describe('Folder for the data of the embedded parts and for runtime.json.'),
   DATABASE_URL: postgresUrl
     .optional()
     .describe('URL of PostgreSQL. Default: an embedded PGlite under DATA_DIR.'),
@@ -53,15 +53,15 @@ const environment = z.object({
     .string()
     .regex(/^[A-Za-z0-9_-]+$/, 'must be letters, digits, _ and - only')
     .default('offhook')
-    .describe('First token of all NATS subjects, and prefix of the stream names.'),
+    .describe('First token of all NATS subjects and prefix of all stream names.'),
   NATS_SERVER_BIN: z
     .string()
     .optional()
-    .describe('Path of the nats-server program. Default: the gateway searches PATH.'),
+    .describe('Path to the nats-server program. Default: the gateway searches PATH.'),
   DRACHTIO_URL: drachtioUrl
     .optional()
     .describe(
-      'Control connections of drachtio servers: tcp://:secret@host:9022, several separated by commas. Default: the embedded SIP engine.',
+      'Control connections to drachtio servers, e.g. tcp://:secret@host:9022, separated by commas. Default: the embedded SIP engine.',
     ),
   SIP_HOST: z.string().default('127.0.0.1').describe('Address of the embedded SIP engine.'),
   SIP_PORT: port
@@ -70,30 +70,30 @@ const environment = z.object({
   SIP_ALLOWED_NETWORKS: networks
     .optional()
     .describe(
-      'Networks in which a request may dial sip: targets directly, or `none`. Default: loopback on a laptop (see NOTIFY_ALLOWED_NETWORKS) if the sandbox is on, otherwise none.',
+      'Networks in which requests may dial sip: targets directly, or `none`. Default: loopback on a laptop (see NOTIFY_ALLOWED_NETWORKS) if the sandbox is on, otherwise none.',
     ),
   TRUNKS_FILE: z
     .string()
     .optional()
     .describe(
-      'Path of trunks.yaml, or `none`. Default: sip-config/trunks.yaml if it exists. Without a file, the sandbox is the only trunk.',
+      'Path to trunks.yaml, or `none`. Default: sip-config/trunks.yaml if it exists. Without a file, the sandbox is the only trunk.',
     ),
   STT_PROVIDERS_FILE: z
     .string()
     .optional()
     .describe(
-      'Path of the speech-to-text providers file (YAML). Default: no providers, words are counted by sound.',
+      'Path to the speech-to-text providers file (YAML). Default: no providers, so the gateway counts words by their sound.',
     ),
   STT_DEFAULT_PROVIDER: z
     .string()
     .optional()
     .describe(
-      'Provider from that file for requests that name a provider that is not in it. Default: the words of these requests are counted by sound.',
+      'Provider to use if a request names one that is not in the file. Default: the gateway counts words by their sound.',
     ),
   STT_STRICT: z
     .enum(['true', 'false'])
     .default('false')
-    .describe('If true, a request that names a provider that is not configured gets a 400.'),
+    .describe('If true, the gateway rejects requests that name an unknown provider with 400.'),
   SANDBOX: z
     .enum(['on', 'off'])
     .optional()
@@ -117,41 +117,43 @@ const environment = z.object({
   RTP_INACTIVITY_TIMEOUT_MS: timerMs
     .min(1_000)
     .default(30_000)
-    .describe('An answered call ends after this time without RTP, unless it is on hold.'),
+    .describe(
+      'The gateway ends an answered call after this time without RTP, unless it is on hold.',
+    ),
   RTP_SILENCE_INTERVAL_MS: timerMs
     .min(20)
     .max(5_000)
     .default(200)
     .describe(
-      'Interval between packets of silence while the gateway sends no audio (no bot, message or ringback), after the first second. 20 sends silence without a gap.',
+      'Interval between silence packets while the gateway has nothing to play (no bot, message or ringback), after the first second. 20 sends continuous silence.',
     ),
   MAX_CALL_DURATION_MS: timerMs
     .min(1_000)
     .default(7_200_000)
-    .describe('Longest duration of a call. A request may set a shorter one with `maxDurationMs`.'),
+    .describe('Maximum duration of a call. Requests can set a lower limit with `maxDurationMs`.'),
   MAX_CONCURRENT_CALLS: z.coerce
     .number()
     .int()
     .min(1)
     .default(2_000)
     .describe(
-      'Maximum number of simultaneous calls of this process. Further calls wait in the queue.',
+      'Maximum number of simultaneous calls in this process. Further calls wait in the queue.',
     ),
   QUEUE_TIMEOUT_MS: z.coerce
     .number()
     .int()
     .min(1_000)
     .default(300_000)
-    .describe('A request that has waited this long in the queue is no longer dialled.'),
+    .describe('The gateway gives up on a request that has been queued for this long.'),
   NOTIFY_ALLOWED_NETWORKS: networks
     .optional()
     .describe(
-      'Private networks that notifications may be sent to, or `none`. Default: loopback on a laptop (HTTP_HOST and PUBLIC_URL local, no trunks, no DRACHTIO_URL, no DATABASE_URL), otherwise none.',
+      'Private networks that may receive notifications, or `none`. Default: loopback on a laptop (HTTP_HOST and PUBLIC_URL local, no trunks, no DRACHTIO_URL, no DATABASE_URL), otherwise none.',
     ),
   STREAM_ALLOWED_NETWORKS: networks
     .optional()
     .describe(
-      'Private networks in which bots may receive audio streams, or `none`. Default: NOTIFY_ALLOWED_NETWORKS.',
+      'Private networks in which bots may receive audio streams, or `none`. Default: the same as NOTIFY_ALLOWED_NETWORKS.',
     ),
   STREAM_BUFFER_MB: z.coerce
     .number()
@@ -160,7 +162,7 @@ const environment = z.object({
     .max(65_536)
     .default(256)
     .describe(
-      'Limit for the bot audio that waits to be played, for all bots of this process together, in MB.',
+      'Maximum amount of bot audio waiting to be played, in MB, for all bots in this process together.',
     ),
   SECRETS_KEY: z
     .string()
@@ -178,14 +180,14 @@ const environment = z.object({
     .min(1_000)
     .default(8_000)
     .describe(
-      'A node that has not renewed its lease for this long is lost, and other nodes end its calls. After an outage of the database, and after their own start, the other nodes wait for this time once more.',
+      'If a node fails to renew its lease for this long, it counts as lost and other nodes end its calls. After a database outage, and after their own start, they wait for this time once more.',
     ),
   EVENT_RETENTION_DAYS: z.coerce
     .number()
     .min(0.01)
     .default(30)
     .describe(
-      'How long calls are kept. Their events and notifications are deleted by whole days, up to a day later.',
+      'How long calls are kept. Their events and notifications are deleted a whole day at a time, so up to a day later.',
     ),
   CONTEXT_RETENTION_HOURS: z.coerce
     .number()
@@ -197,34 +199,34 @@ const environment = z.object({
     .min(0.01)
     .default(365)
     .describe(
-      'How long messages of the conversation history are kept. For published conversations and test runs, the time counts from their last change.',
+      'How long conversation history messages are kept. Published conversations and test runs are kept this long after their last change.',
     ),
   SHUTDOWN_TIMEOUT_MS: timerMs
     .min(0)
     .optional()
     .describe(
-      'How long running calls may go on after SIGTERM. The process ends at most 5 s after this time. Default: 30000, or 5000 on a terminal.',
+      'How long running calls may continue after SIGTERM. The process ends within 5 s after that. Default: 30000, or 5000 on a terminal.',
     ),
   SHUTDOWN_DELAY_MS: timerMs
     .min(0)
     .default(0)
     .describe(
-      'How long the process still accepts requests after SIGTERM while /ready answers 503, so that a load balancer can take it out of service first.',
+      'How long the process keeps accepting requests after SIGTERM. Meanwhile /ready responds with 503, so a load balancer can take the process out of service first.',
     ),
-  // The gateway searches PATH for nats-server. It has no description, so that the pages do not list
-  // it.
+  // The gateway searches PATH for nats-server. No description here, because the pages shouldn't
+  // list this variable.
   PATH: z.string().default(''),
   LOG_CALLS: z
     .enum(['true', 'false'])
     .optional()
     .describe(
-      'Whether to print a readable line for each step of a call and each attempt to notify its receiver: true or false. Default: true on a terminal.',
+      'Whether to print a readable line for each step of a call and each notification attempt: true or false. Default: true on a terminal.',
     ),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url('must be an absolute URL, e.g. http://127.0.0.1:4318')
     .optional()
     .describe(
-      'URL of an OpenTelemetry collector that accepts OTLP over HTTP, e.g. http://127.0.0.1:4318. OTEL_EXPORTER_OTLP_HEADERS applies, too. Default: no traces.',
+      'URL of an OpenTelemetry collector that accepts OTLP over HTTP, e.g. http://127.0.0.1:4318. OTEL_EXPORTER_OTLP_HEADERS also applies. Default: no traces.',
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z
     .url('must be an absolute URL')
@@ -248,17 +250,17 @@ export type DrachtioServer = {
 export type Config = Readonly<ReturnType<typeof resolveDefaults>>;
 
 /**
- * Reads the configuration.
- * @throws Error that lists every variable with a bad value
+ * Reads and checks the configuration.
+ * @throws Error that lists every bad variable
  */
 export function loadConfig(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Config {
   // Compose files and shells pass unset variables as empty strings.
-  const given = Object.fromEntries(
+  const setVariables = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   );
-  const parsed = environment.safeParse(given, { error: describeIssues });
+  const parsed = environment.safeParse(setVariables, { error: describeIssues });
   if (!parsed.success) {
     const lines = parsed.error.issues.map(
       ({ path, message }) => `  ${String(path[0])}: ${message}`,
@@ -269,8 +271,8 @@ export function loadConfig(
 }
 
 /**
- * Returns the configuration for the given settings alone. It reads only PATH and NATS_SERVER_BIN
- * from the environment, to find programs.
+ * Builds the configuration from these settings alone. From the environment it uses only PATH and
+ * NATS_SERVER_BIN, to find programs.
  */
 export function loadConfigFrom(settings: Readonly<Record<string, string>>): Config {
   const { PATH, NATS_SERVER_BIN } = process.env;
@@ -362,8 +364,8 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     nodeId,
     leaseMs: env.NODE_LEASE_MS,
     /**
-     * Identifies this run of this node. It is stored as the owner of each call, so that other nodes
-     * know which calls to end if this process is lost.
+     * Identifies this run of this node. We store it as each call's owner, so that other nodes know
+     * which calls to end if this process is lost.
      */
     ownerId: `${nodeId}/${randomUUID().slice(0, 8)}`,
     retention: {
@@ -372,9 +374,9 @@ function resolveDefaults(env: z.infer<typeof environment>) {
       historyDays: env.HISTORY_RETENTION_DAYS,
     },
     shutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS ?? 30_000,
-    /** A developer at a terminal does not want to wait for calls to the sandbox. */
+    /** Shorter, because a developer at a terminal doesn't want to wait for sandbox calls. */
     terminalShutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS ?? 5_000,
-    /** Undefined if the default applies: true on a terminal. */
+    /** Undefined selects the default, i.e. true on a terminal. */
     logCalls: env.LOG_CALLS === undefined ? undefined : env.LOG_CALLS === 'true',
     shutdownDelayMs: env.SHUTDOWN_DELAY_MS,
     logLevel: env.LOG_LEVEL,
@@ -382,7 +384,7 @@ function resolveDefaults(env: z.infer<typeof environment>) {
 }
 
 /**
- * Returns the rows of the table in sip-config/README.md. A test compares them with the page.
+ * Returns the rows for the table in sip-config/README.md. A test compares the two.
  * @internal
  */
 export function configurationTable(): readonly {
@@ -400,8 +402,8 @@ export function configurationTable(): readonly {
 }
 
 /**
- * Reads passwords of trunks and keys of speech-to-text providers. The files contain the names of
- * the variables, never the secrets.
+ * Reads trunk passwords and speech-to-text keys. Their files contain only the variable names, never
+ * the secrets.
  */
 export function readSecrets(
   names: readonly string[],

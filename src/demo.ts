@@ -1,8 +1,8 @@
-// `npm run demo`: runs all of Offhook in one process, with every embedded part. It dials five
-// numbers of the sandbox at once: a person, a talker, a voicemail, a person who presses 1, and a
-// busy number. The sample bot talks to the talker, the voicemail gets a message, and the person who
-// presses 1 is connected to an agent. The exit code is 0 if every expected notification arrived,
-// signed and in order, and if the two sides of each conversation heard each other.
+// `npm run demo`: runs all of Offhook in one process, with everything embedded. It dials five
+// sandbox numbers at the same time: a person, a talker, a voicemail, a person who presses 1, and a
+// busy number. The talker gets to talk to the sample bot, the voicemail receives a message, and the
+// person who presses 1 is connected to an agent. The exit code is 0 if all expected notifications
+// arrived, signed and in order, and if both sides of each conversation heard each other.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
 import { noTrunksFile } from './sip/trunks/trunks-path.ts';
 
-/** The longest scene takes some 20 s. A busy machine gets twice that time. */
+/** The longest scene takes about 20 s, but the machine may be busy. */
 const scenesTimeoutMs = 45_000;
 const botId = 'demo-bot';
 
@@ -49,8 +49,8 @@ async function main(): Promise<boolean> {
 }
 
 /**
- * Returns a configuration with all parts embedded and on free ports. Neither the environment nor
- * files in the working folder change it.
+ * Returns a configuration with all parts embedded and on free ports. It doesn't depend on the
+ * environment or on files in the working folder.
  */
 function demoConfig(dataDir: string, verbose: boolean): Config {
   return loadConfigFrom({
@@ -74,7 +74,7 @@ async function play(config: Config, report: Reporter): Promise<boolean> {
     logger,
     onSandboxCallEnded: (summary) => {
       record.hearSandbox(summary);
-      stage.look();
+      stage.checkEnd();
     },
   });
   try {
@@ -86,7 +86,7 @@ async function play(config: Config, report: Reporter): Promise<boolean> {
       onEvent: (event) => {
         record.hearBot(event);
         report.bot(event);
-        stage.look();
+        stage.checkEnd();
       },
     });
     await using receiver = await startReceiver({
@@ -110,7 +110,7 @@ async function play(config: Config, report: Reporter): Promise<boolean> {
 
 type DemoUrls = { readonly notifyurl: string; readonly botUrl: string };
 
-/** The calls of the demo and the notifications that arrived for each. */
+/** The demo's calls and the notifications that have arrived for them. */
 class Stage {
   readonly #report: Reporter;
   readonly #record: ConversationRecord;
@@ -118,7 +118,7 @@ class Stage {
   readonly #calls = new Map<string, Scene>();
   #wake: () => void = () => undefined;
   #stopped = false;
-  /** Failures of the application that offers the menu. */
+  /** What went wrong in the application that offers the menu. */
   readonly #faults: string[] = [];
 
   constructor(report: Reporter, record: ConversationRecord) {
@@ -147,7 +147,7 @@ class Stage {
       if (scene.hasMenu === true) this.#offerMenu(client, answer.callId);
       this.#report.dialled(scene, target, answer);
     }
-    // Some notifications may have arrived before the response to their dial-out request was read.
+    // Some notifications may have overtaken the responses to their dial-out requests.
     for (const notification of this.#received) this.#show(notification);
   }
 
@@ -167,15 +167,15 @@ class Stage {
     const { msToTwoWayAudio } = transfer ?? {};
     if (msToTwoWayAudio !== undefined) this.#record.hearTwoWayAudio(msToTwoWayAudio);
     this.#report.notified(this.#calls.get(callId), notification);
-    this.look();
+    this.checkEnd();
   }
 
-  /** Checks whether the demo is over. Called after each event that may be the last one. */
-  look(): void {
-    if (this.#isOver()) this.#wake();
+  /** Checks whether the demo has ended. Call it after any event that might be the last one. */
+  checkEnd(): void {
+    if (this.#hasEnded()) this.#wake();
   }
 
-  #isOver(): boolean {
+  #hasEnded(): boolean {
     const ended = [...this.#calls.keys()].every((callId) =>
       this.#notificationsOf(callId).some((notification) => isEnd(readBody(notification.body))),
     );
@@ -186,15 +186,15 @@ class Stage {
     return this.#received.filter((notification) => readBody(notification.body)?.callId === callId);
   }
 
-  /** Ends the demo early. Everything is closed as after a full run. */
+  /** Ends the demo early but still closes everything properly. */
   stop(): void {
     this.#stopped = true;
     this.#wake();
   }
 
-  /** Waits until every call has ended, at most for `timeoutMs`. */
+  /** Waits for all calls to end, but no longer than `timeoutMs`. */
   async finished(timeoutMs: number): Promise<void> {
-    if (this.#stopped || this.#isOver()) return;
+    if (this.#stopped || this.#hasEnded()) return;
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.#wake = resolve;

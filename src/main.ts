@@ -1,7 +1,7 @@
-// The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish
-// within a time limit, and a second signal ends them immediately. SIGHUP reloads the trunks. On a
-// terminal, SIGHUP ends the process like the other two signals, because a terminal sends it when it
-// closes. app/shutdown.ts lists the time limits.
+// The gateway process: loads the configuration, starts the application and handles signals. SIGTERM
+// and SIGINT let running calls finish within a time limit, and a second signal ends them right
+// away. SIGHUP reloads the trunks, except on a terminal. There it means that the terminal is
+// closing, so it ends the process like the other two. See app/shutdown.ts for the time limits.
 
 import type { App } from './app/app.ts';
 import { shutdownLimitMs } from './app/shutdown.ts';
@@ -15,22 +15,20 @@ import type { Stopping } from './terminal/stop-lines.ts';
 import { version } from './version.ts';
 
 /**
- * How long a start may continue after a signal before we end the process, whatever the start waits
- * for. Well below the 10 s of `docker stop`.
+ * If a signal arrives during the start, we kill the process after this time, no matter what the
+ * start is waiting for. Well below the 10 s that `docker stop` allows.
  */
 const startPatienceMs = 5_000;
 
-/** The exit codes tell a supervisor how the process ended. */
+/** Tell a supervisor how the process ended. */
 const exitCodes = {
   closed: 0,
   failed: 1,
-  /**
-   * A part did not close in time. The log names it. `timeout` from coreutils uses the same code.
-   */
+  /** A part didn't close in time (see the log). `timeout` from coreutils uses the same code. */
   leftBehind: 124,
 } as const;
 
-/** Runs the gateway until a signal ends it. Returns the exit code. */
+/** Runs the gateway until a signal ends it, and returns the exit code. */
 async function main(): Promise<number> {
   const config = loadConfig();
   if (config.databaseUrl !== undefined) boundHeapGrowth();
@@ -67,8 +65,8 @@ async function main(): Promise<number> {
     });
   }
 
-  // Loading app.ts takes seconds on a slow machine. We check the configuration first, so that
-  // mistakes are reported immediately.
+  // Loading app.ts takes seconds on a slow machine, so we load it after checking the configuration.
+  // That way, mistakes are reported right away.
   const { startApp } = await import('./app/app.ts');
   const { watcher } = screen;
   const onFatal = (): never => process.exit(exitCodes.failed);
@@ -77,7 +75,7 @@ async function main(): Promise<number> {
     ...(watcher === undefined ? {} : { watcher }),
   });
   if (!stopping.aborted) {
-    // Only the banner on a terminal has a link that signs in. A log must never contain one.
+    // Only the banner on a terminal shows a sign-in link. It must never end up in a log.
     const link = screen.showsBanner ? await app.console.link() : undefined;
     screen.up(bannerFacts(config, app, link));
   }
@@ -92,14 +90,14 @@ type Signals = {
   readonly screen: Screen;
   readonly isTerminal: boolean;
   readonly state: () => Stopping;
-  /** Time in ms from the first signal until a process that still runs is killed. */
+  /** How long after the first signal we kill a process that is still running. */
   readonly boundMs: number;
   readonly onBound: () => void;
 };
 
 /**
- * Listens for signals. The first one starts the shutdown with its delay and drain. The second one
- * skips both.
+ * Listens for signals. The first signal starts the shutdown with its delay and drain, and the
+ * second one skips both.
  */
 function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signals) {
   const stopping = new AbortController();
@@ -110,7 +108,7 @@ function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signa
     else screen.stopping(signal, state());
     (isSecond ? forced : stopping).abort();
     setTimeout(onBound, isSecond ? shutdownLimitMs() : boundMs).unref();
-    // A start may wait for a database for longer than a supervisor waits for the process to stop.
+    // A start may be waiting for a database, possibly for longer than a supervisor's patience.
     setTimeout(
       () => state().starting && process.exit(exitCodes.failed),
       isSecond ? 0 : startPatienceMs,
@@ -120,7 +118,7 @@ function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signa
   process.on('SIGINT', onSignal);
   if (isTerminal) {
     process.on('SIGHUP', onSignal);
-    // Writing to a closed terminal fails. These errors must not end the process early.
+    // Once the terminal has closed, writes fail. That mustn't end the process early.
     for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   }
   return { stopping: stopping.signal, forced: forced.signal };

@@ -1,6 +1,6 @@
-// Idempotent set-up for a fresh machine: installs dependencies and nats-server, and builds. For
-// tests, it also installs sipp, PostgreSQL and other programs. It is plain JavaScript without
-// packages, because it runs before anything is installed.
+// Sets up a fresh machine: installs the dependencies and nats-server, then builds. With --test it
+// also installs sipp, PostgreSQL and other programs. You can run it any number of times. It is
+// plain JavaScript without packages, because it has to run before anything is installed.
 //
 //   node src/setup.mjs [--test] [--kits] [--console] [--metrics]
 import { spawnSync } from 'node:child_process';
@@ -25,7 +25,7 @@ const forKits = process.argv.includes('--kits');
 const forConsole = process.argv.includes('--console');
 const forMetrics = process.argv.includes('--metrics');
 
-const say = (text) => console.error(`setup: ${text}`);
+const log = (text) => console.error(`setup: ${text}`);
 const fail = (text) => {
   console.error(`setup: ${text}`);
   process.exit(1);
@@ -33,7 +33,7 @@ const fail = (text) => {
 
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 19))
-  fail(`Node 20.19 or later is needed, this is Node ${process.version}`);
+  fail(`Offhook needs Node 20.19 or later, but this is Node ${process.version}`);
 
 installDependencies();
 installPrograms();
@@ -46,9 +46,9 @@ function installDependencies() {
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
-  say('installing npm dependencies');
-  // The build contains packages. Its stamp is removed before they are installed: if this program is
-  // stopped in between, it must not keep a build with the old packages.
+  log('installing npm dependencies');
+  // The build bundles packages, so we remove its stamp before installing new ones. Otherwise a
+  // build with the old packages could survive if this program is stopped halfway.
   rmSync(join(root, 'dist', '.built'), { force: true });
   run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed');
   writeFileSync(stamp, wanted);
@@ -61,7 +61,7 @@ function missingPrograms() {
     ['sip-tester', !forTests || onPath('sipp')],
     ['postgresql', !forTests || postgresInstalled()],
     ['curl', !forTests || onPath('curl')],
-    // `script` gives tests a terminal. Every Debian has this package.
+    // `script` gives the tests a terminal. Normally every Debian has this package.
     ['bsdutils', !forTests || onPath('script')],
     ['python3', !forTests || onPath('python3')],
     ['chromium', !forConsole || onPath('chromium')],
@@ -71,7 +71,7 @@ function missingPrograms() {
   return wanted.filter(([, isThere]) => !isThere).map(([name]) => name);
 }
 
-/** Returns the Debian packages of the languages that the receivers in src/notifier/kits need. */
+/** Returns the Debian packages for the languages in src/notifier/kits. */
 function programsOfKits() {
   return [
     ['python3-flask', existsSync('/usr/lib/python3/dist-packages/flask')],
@@ -98,14 +98,14 @@ function installPrograms() {
     );
   }
   const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
-  say(`installing ${missing.join(', ')} with apt-get`);
+  log(`installing ${missing.join(', ')} with apt-get`);
   const apt = (args) =>
     spawnSync([...asRoot, 'apt-get'][0], [...[...asRoot, 'apt-get'].slice(1), ...args], {
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
       encoding: 'utf8',
     });
-  // A stale package list is the usual reason for a failed install. The list is updated once before
-  // a second try.
+  // If an install fails, it's usually because of a stale package list. We update the list and try
+  // once more.
   const install = ['install', '-y', '--no-install-recommends', ...missing];
   let result = apt(install);
   if (result.status !== 0) {
@@ -122,7 +122,7 @@ function build() {
   const built = join(root, 'dist', '.built');
   const newest = newestChange(join(root, 'src'));
   if (existsSync(built) && Number(readFileSync(built, 'utf8')) >= newest) return;
-  say('building');
+  log('building');
   rmSync(join(root, 'dist'), { recursive: true, force: true });
   run(
     process.execPath,
@@ -130,12 +130,12 @@ function build() {
     'the build failed',
   );
   run(process.execPath, [join(root, 'src', 'bundle.mjs')], 'the build failed');
-  // The compiler keeps the first line of cli.ts, but does not make the file executable.
+  // The compiler keeps the shebang of cli.ts but doesn't make the file executable.
   chmodSync(join(root, 'dist', 'cli.js'), 0o755);
   writeFileSync(built, String(newest));
 }
 
-/** Makes `npx offhook` work in a checkout: npm links only the bins of dependencies. */
+/** Makes `npx offhook` work in a checkout. npm itself links only the dependencies' bins. */
 function linkCommand() {
   const link = join(root, 'node_modules', '.bin', 'offhook');
   if (existsSync(link)) return;

@@ -1,6 +1,6 @@
-// The composition root. It opens the parts in the order of the data flow, passes each part its
-// dependencies, and closes the parts in reverse order. If the configuration has a URL for a server,
-// Offhook connects to it; otherwise it starts the embedded one.
+// The composition root. It opens the parts in data flow order, passes each its dependencies, and
+// closes them in reverse. For each server, Offhook connects to the configured URL if there is one,
+// and otherwise starts the embedded server.
 
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -47,40 +47,38 @@ import { openTracing } from './tracing.ts';
 export type AppOptions = {
   readonly logger: Logger;
   /**
-   * Called when a part dies that the gateway cannot work without. The process should then end, so
+   * Called when the gateway loses a part that it can't work without. The process should then end so
    * that its supervisor restarts it.
    */
   readonly onFatal?: (error: Error) => void;
-  /**
-   * Observes each step of this process's calls, and each delivery attempt of their notifications.
-   */
+  /** Observes each step of this process's calls and each attempt to notify their receivers. */
   readonly watcher?: CallWatcher;
-  /** Called with a summary of the far end when a call to the sandbox carrier has ended. */
+  /** Called when a call to the sandbox carrier has ended, with a summary of the far end. */
   readonly onSandboxCallEnded?: (summary: SandboxCallSummary) => void;
 };
 
 export type App = {
   readonly runtime: Runtime;
   readonly console: ConsoleAccess;
-  /** Returns the number of calls that this process has now. */
+  /** Returns how many calls are running in this process. */
   callCount(): number;
   /**
-   * Reloads the trunks, the only part of the configuration that may change while calls are up. If
-   * the trunks are not valid, it logs the mistakes and keeps the old trunks.
+   * Reloads the trunks, which are the only configuration that can change while calls are up. If the
+   * new trunks aren't valid, it logs the mistakes and keeps the old ones.
    */
   reload(): Promise<void>;
   /**
-   * Ends the calls and closes all parts, in the steps of `shutdown.ts`.
+   * Ends the calls and closes all parts. See `shutdown.ts` for the steps.
    * @returns the names of the parts that did not close in time
    */
   close(options?: ShutdownOptions): Promise<readonly string[]>;
-  /** Returns the names of the parts that have not closed yet. */
+  /** Returns the names of the parts that are still open or closing. */
   unclosed(): readonly string[];
 };
 
 /**
- * Opens all parts. If one fails to start, closes the parts that are already open.
- * @throws Error that names the part that did not start
+ * Opens all parts. If one of them fails to start, closes those that are already open.
+ * @throws Error that names the part that failed to start
  */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
   await checkConfiguredFiles(config);
@@ -108,8 +106,8 @@ async function openApp(environment: Environment): Promise<App> {
   const { config, logger, closers } = environment;
   await checkDataFolder(config);
   const lock = await lockDataDir(config.dataDir);
-  // Once the lock is released, another process may open the folder. `isLast` keeps the lock if a
-  // part did not close, because that part may still write there.
+  // Releasing the lock lets another process open the folder. With `isLast` we keep the lock if a
+  // part didn't close, because that part may still be writing there.
   closers.add('data folder', () => lock.release(), { isLast: true });
   await checkBeforeStart(config, logger);
 
@@ -122,7 +120,7 @@ async function openApp(environment: Environment): Promise<App> {
 
   const sounds = openSounds(environment, storage, sip.beyondLaptop);
   const contexts = await openContextStore(events.connection);
-  // The metrics read the number of calls from the registry, which is created below.
+  // The metrics count the calls in the registry, but we can't create the registry until later.
   let activeCalls = (): number => 0;
   const metrics = createMetrics(() => activeCalls(), sip.gateways, media.statistics);
   const notifier = await openNotifier(environment, {
@@ -183,9 +181,8 @@ function runtimeOf(
 }
 
 /**
- * Logs why receivers on loopback addresses are refused, and which setting allows them. A developer
- * may otherwise wonder why a local receiver stopped working when, for example, DATABASE_URL was
- * set.
+ * Logs why we refuse receivers on loopback addresses, and which setting allows them. Otherwise a
+ * developer who sets, say, DATABASE_URL may wonder why a local receiver has stopped working.
  */
 function logRefusedLoopback({ config, logger }: Environment, beyond: readonly string[]): void {
   if (beyond.length === 0 || config.notifier.allowedNetworks !== undefined) return;
@@ -259,18 +256,18 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
 }
 
 /**
- * Opens the HTTP server for the command line. `offhook apps`, `bots`, `tables` and `nodes` need it
- * with the embedded database, which only this process can open.
+ * Opens the HTTP server for the command line. Only this process can open the embedded database, so
+ * `offhook apps`, `bots`, `tables` and `nodes` have to go through this server.
  *
- * @returns `http://:key@127.0.0.1:port`, or undefined with PostgreSQL, because the command line
- *   then connects to the database itself
+ * @returns `http://:key@127.0.0.1:port`, or undefined with PostgreSQL, because the command line can
+ *   then connect to the database directly
  */
 async function openAdmin(
   { config, logger, closers }: Environment,
   stores: AdminStores,
 ): Promise<string | undefined> {
   if (config.databaseUrl !== undefined) return undefined;
-  // The key is new for each start. Only users who can read runtime.json know it.
+  // A new key for each start. Only users who can read runtime.json know it.
   const key = randomBytes(24).toString('hex');
   const server = createAdminServer({ stores, key, logger });
   await server.listen({ host: '127.0.0.1', port: 0 });
@@ -281,7 +278,7 @@ async function openAdmin(
 
 const dayMs = 86_400_000;
 
-/** Opens the live events, which send each stored event to HTTP clients. */
+/** Opens the live event feed, which sends stored events to HTTP clients. */
 function openLive(
   { config, logger, clock, closers }: Environment,
   storage: Pick<Storage, 'database'>,
@@ -301,18 +298,15 @@ function openLive(
 type MediaParts = {
   readonly port: MediaGateway;
   readonly statistics: () => Promise<MediaStatistics>;
-  /**
-   * The provider names that a request may use, in strict mode. Undefined if a request may use any
-   * name.
-   */
+  /** The provider names that requests may use in strict mode. Undefined if any name is allowed. */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
 };
 
 /**
- * Starts the RTP workers, and reads the speech-to-text providers that their detectors may use.
+ * Starts the RTP workers and reads the speech-to-text providers for their detectors.
  *
- * @throws Error if MEDIA_HOST is not an address of this machine, the workers do not start, or the
- *   providers' file has mistakes
+ * @throws Error if MEDIA_HOST is not one of this machine's addresses, the workers fail to start, or
+ *   the providers file contains mistakes
  */
 async function openMedia(
   { config, logger, closers }: Environment,

@@ -1,5 +1,5 @@
-// Opens the parts that handle calls. They end the calls of an earlier process, accept and queue new
-// calls, take queued calls, and end the calls of this process.
+// Opens the parts that handle calls. They end calls left by an earlier process, accept and queue
+// new calls, take queued calls, and end this process's own calls.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StreamServices } from '../api/services.ts';
@@ -44,16 +44,16 @@ export type Calls = {
   readonly intake: Intake;
   readonly commands: CommandRouting;
   /**
-   * Ends the calls that an earlier process left, then starts to take queued calls. Must be the last
-   * step of the start, so that a process that cannot start does not ring anybody.
+   * Ends any calls that an earlier process left behind, then starts taking queued calls. This must
+   * be the last step of the start: a process that fails to start must not ring anybody.
    */
   startTaking(): Promise<void>;
-  /** Ends the calls of this process. See `Drain` in `drain.ts`. */
+  /** Ends this process's calls. See `Drain` in `drain.ts`. */
   drain(drainMs: number, force: AbortSignal): Promise<void>;
   isDraining(): boolean;
   /**
-   * Waits until all events are stored and published, every BYE is answered, and each owed
-   * notification is sent or postponed, but at most for `timeoutMs`.
+   * Waits until all events are stored and published, all BYEs are answered, and every owed
+   * notification has been sent or postponed. Gives up after `timeoutMs`.
    */
   settle(timeoutMs: number): Promise<void>;
 };
@@ -70,19 +70,17 @@ type Parts = OpenParts & {
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   readonly routes: RoutePlanner;
   readonly media: MediaPort;
-  /** Called when no leg of the call is on the wire any more. */
+  /** Called once all of the call's legs are off the wire. */
   readonly onReleased: (callId: CallId) => void;
   /** Adds a command to the call's capture. */
   readonly note: NoteCommand;
 };
 
-/**
- * Maximum number of requests that wait to be dialled. One node dials about that many in a minute.
- */
+/** Maximum number of requests waiting to be dialled. One node dials about that many per minute. */
 const maxQueued = 10_000;
 /**
- * How long a node that lost its lease may take to hang up before the process ends. Other nodes may
- * not know some of its legs, so it must hang them up itself.
+ * How long a node may keep hanging up after it has lost its lease. It has to hang up its own legs,
+ * because other nodes may not know about some of them. Then the process ends.
  */
 const lostLeaseTimeoutMs = 3_000;
 const settlePollMs = 25;
@@ -128,7 +126,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     const end = (): void => environment.onFatal(error);
     sip.idle(lostLeaseTimeoutMs).then(end, end);
   });
-  // Only has calls to end if a later part failed to start. A shutdown has already ended them.
+  // This matters only if a later part fails to start. A shutdown has already ended the calls.
   closers.add('calls', () => drain(0, AbortSignal.abort()));
   return {
     registry,
@@ -141,8 +139,8 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
 }
 
 /**
- * Connects the SIP port and the registry to the parts that must know when calls and legs end. Those
- * parts are created later than the port and the registry, so they cannot be constructor arguments.
+ * Connects the SIP port and the registry to the parts that need to know when calls and legs end. We
+ * create these parts later, so we can't pass them to the constructors.
  */
 function connectObservers(
   { sip, registry }: { readonly sip: GuardedSip; readonly registry: CallRegistry },
@@ -186,8 +184,7 @@ function openSecondLegs({ clock, logger }: Environment, parts: Parts): SecondLeg
 
 /**
  * Stores the call's second leg.
- * @returns false if the leg was not stored, because the call has ended, another process owns it, or
- * the outbox failed
+ * @returns false if the call has ended, another process owns it, or the outbox failed
  */
 async function storeSecondLeg(
   outbox: CallOutbox,
@@ -197,7 +194,7 @@ async function storeSecondLeg(
   try {
     return (await outbox.append(call, { events: [], secondLegs: [leg] })) === 'stored';
   } catch {
-    // The outbox is full or stopped, and has logged that.
+    // The outbox is full or stopped. It has already logged that.
     return false;
   }
 }
@@ -218,7 +215,7 @@ function openRecovery(
       publish: (events) => out.publisher.publish(events),
       settle: (callId) => out.settle(callId),
       legsAreOver: (callId) => out.legsAreOver(callId),
-      // The stream may hold events that SQL lacks, if SQL was restored from a backup.
+      // If SQL was restored from a backup, the stream may hold events that SQL doesn't have.
       eventsOnStream: async (call) =>
         connection.connected() ? await eventsOfCall(connection, call) : [],
       underWay: () => sip.onTheWire(),
@@ -252,7 +249,7 @@ function openTaking(
       out.begin(call, queued);
       registry.start(call, turn);
     },
-    // After a call's machine is gone, its last events may still be on their way into SQL.
+    // A call's last events may still be on their way into SQL after its machine is gone.
     isHere: (callId) => registry.has(callId) || out.holds(callId),
     here: () => registry.ids(),
     endUnknown: (callIds) => recovery.endOwn(callIds),
@@ -264,8 +261,8 @@ function openTaking(
 }
 
 /**
- * Implements `Calls.settle`. It waits for the answers to the last BYEs, too: the next process would
- * repeat a BYE that is not known to be answered.
+ * Implements `Calls.settle`. We wait for the responses to the last BYEs too. Otherwise the next
+ * process would repeat them, because it can't know that they were answered.
  */
 async function settle(
   out: OutboxParts,
@@ -309,12 +306,12 @@ function openIntake(
   const intake = createIntake(
     {
       ...{ ledger, taking, limitsOf, onStored, isStopping, clock, logger },
-      // The call's notification queue gets no lease here. `pollForDue` makes the poll find it.
+      // We don't lease the call's notification queue here. `pollForDue` makes the poll find it.
       queuedNotification: (call, queued) => owedFor(call, queued, () => false),
     },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
-  // Wakes the sweep after a failed request, too, because the call may have been stored.
+  // Wake the sweep even if the request failed, because the call may have been stored anyway.
   const waking: Intake = {
     submit: (submission) => intake.submit(submission).finally(() => work.wake()),
   };
@@ -341,14 +338,13 @@ type Workers = {
 
 type Work = {
   readonly start: () => Promise<void>;
-  /** Wakes the sweep for queued calls. Called whenever a queued call may have been stored. */
+  /** Wakes the sweep for queued calls. Call it whenever a queued call may have been stored. */
   readonly wake: () => void;
   readonly stop: () => Promise<void>;
 };
 
 /**
- * Creates the work that starts last: the sweeps, the taking of queued calls, and the commands from
- * NATS.
+ * Creates the work that starts last: the sweeps, taking queued calls, and commands from NATS.
  */
 function createWork(
   environment: Environment,
@@ -363,7 +359,7 @@ function createWork(
     const sweeps = await startSweeps(environment, { storage, node, notifier, recovery, taking });
     waitingCalls = sweeps.waitingCalls;
     closers.add('sweeps', () => {
-      // A sweep may be waiting for the recovery, and the recovery for an unreachable engine.
+      // Stop the recovery first: it may be waiting for an unreachable engine, and a sweep for it.
       recovery.stop();
       return sweeps.stop();
     });

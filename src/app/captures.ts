@@ -1,4 +1,4 @@
-// Captures: the SIP messages, notes and audio levels of a call, kept in addition to its events.
+// Captures: a call's SIP messages, notes and audio levels, which we keep in addition to its events.
 
 import { matching } from '../calls/contract/schema.ts';
 import { captureSchema, readCapture, writeCaptures } from '../capture/capture-store.ts';
@@ -24,8 +24,9 @@ export function openCaptures(
 }
 
 /**
- * Returns a function that reads a call's capture from this process, from SQL once the call has
- * ended, or from the node that has the call. It also serves the requests of other nodes.
+ * Returns a function that finds a call's capture. It looks in this process, then in SQL, which
+ * holds the captures of ended calls, and finally asks the node that owns the call. Also starts
+ * serving such requests from other nodes.
  */
 export function openCaptureReader(
   { config: { ownerId }, logger, closers }: Environment,
@@ -45,7 +46,7 @@ export function openCaptureReader(
     const found = await ledger.ownership(callId);
     if (found?.phase !== 'claimed' || found.ownerId === ownerId) return undefined;
     const answer = await requestCapture(connection, found.ownerId, callId);
-    // The owner has no capture yet, because it has not placed the call.
+    // The owner hasn't placed the call yet.
     if (answer === null) return undefined;
     const read = matching(captureSchema, answer);
     return read.ok ? read.value : { keptBy: found.ownerId.replace(/\/[^/]*$/, '') };

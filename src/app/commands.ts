@@ -1,4 +1,4 @@
-// Runs commands on the calls of this process, and routes commands for other calls to their nodes.
+// Runs commands on this process's calls and routes commands for other calls to their nodes.
 
 import { randomUUID } from 'node:crypto';
 import type { StreamServices } from '../api/services.ts';
@@ -16,7 +16,7 @@ import type { Storage } from './storage.ts';
 
 export type Commands = {
   readonly routing: NodeCommandRouting;
-  /** Starts serving commands from NATS. The closers stop it. */
+  /** Starts serving commands from NATS, until the closers stop it. */
   serve(): void;
   onEnded(callId: CallId): void;
 };
@@ -59,7 +59,7 @@ export function openCommands(
         (callId, command, askedBy) => routing.runHere(callId as CallId, command, askedBy),
         logger,
       );
-      // Closes only after the drain, because draining calls still take commands.
+      // Not closed until after the drain, because draining calls still accept commands.
       closers.add('commands', () => serving.stop());
     },
     onEnded: (callId) => commands.forget(callId),

@@ -1,4 +1,4 @@
-// Opens the console and connects it to the data that it shows.
+// Opens the console and connects it to its data.
 
 import type { RegisterRoutes } from '../api/server.ts';
 import type { Captures } from '../capture/captures.ts';
@@ -54,17 +54,17 @@ export function openConsole(
 }
 
 export type ConsoleAccess = {
-  /** The console's URL. Undefined if the gateway serves no console on its address. */
+  /** The console's URL. Undefined if the gateway doesn't serve a console on its address. */
   readonly address: string | undefined;
   /**
-   * Creates a new link that signs in as the dev app.
-   * @returns undefined if there is no dev app, if other machines can reach the gateway, or if the
-   *   link could not be created
+   * Creates a link that signs the user in as the dev app.
+   * @returns undefined if there is no dev app, if other machines can reach the gateway, or if we
+   *   couldn't create the link
    */
   link(): Promise<string | undefined>;
 };
 
-/** One hour: a developer may read the documentation before opening the link. */
+/** One hour, because a developer may want to read the documentation first. */
 const startLinkLifetimeMs = 3_600_000;
 
 export function createConsoleAccess(

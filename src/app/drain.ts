@@ -1,28 +1,28 @@
-// Ends the calls of a process that shuts down: stops taking calls, lets the current calls continue
-// for a while, and then hangs up the rest.
+// Ends a process's calls before it shuts down. We stop taking calls, let the current ones continue
+// for a while, then hang up the rest.
 
 import type { CallRegistry } from '../calls/life/call-registry.ts';
 import { type Bound, within } from '../lib/within.ts';
 
 /**
- * Bounds the wait for the calls to end after they were hung up. Hanging up, `amd_stopped` and
- * storing the end take much less. Slower calls continue to end while the process settles.
+ * How long we wait for calls to end after hanging them up. Hanging up, `amd_stopped` and storing
+ * the end usually take much less. Slower calls can still end while the process settles.
  */
 const endAllTimeoutMs = 1_500;
 
 export type Drain = {
   /**
-   * Stops taking calls, and ends the current calls after `drainMs`, or as soon as `force` aborts.
-   * Resolves when all calls have ended, or when the time for hanging up has passed. Calling it
-   * again returns the same promise.
+   * Stops taking calls. Ends the current calls after `drainMs` or as soon as `force` aborts.
+   * Resolves when all calls have ended or the time for hanging up has passed. Further calls return
+   * the same promise.
    */
   readonly drain: (drainMs: number, force: AbortSignal) => Promise<void>;
   readonly isDraining: () => boolean;
 };
 
 /**
- * `stopTaking` must stop taking calls immediately. It resolves when the takes under way have
- * returned their calls, which can take long if the database does not answer.
+ * @param stopTaking must stop new takes immediately. It resolves once the takes under way have
+ *   returned their calls, which can take a long time if the database doesn't respond.
  */
 export function createDrain(
   registry: Pick<CallRegistry, 'empty' | 'endAll'>,
@@ -39,8 +39,8 @@ export function createDrain(
       );
     await untilEmpty(drainMs, force);
     endAll();
-    // A call that was being taken may still start, now or when the database answers again. No other
-    // code would hang it up.
+    // A call from a take under way may still start, now or when the database responds again.
+    // Nothing else would hang it up.
     stopped.then(endAll, () => undefined);
     await untilEmpty(endAllTimeoutMs);
   };

@@ -1,4 +1,4 @@
-// The settings and services that the functions of src/app use to open the parts.
+// The settings and services that src/app needs to open the parts.
 
 import type { Clock } from '../calls/ports.ts';
 import type { Config } from '../config.ts';

@@ -1,4 +1,4 @@
-// NATS: connects to the configured server, or starts a private one under DATA_DIR, and creates the
+// NATS: connects to the configured server or starts a private one under DATA_DIR, then creates the
 // streams and buckets.
 
 import { startNatsServer } from '../embedded/nats/nats-server.ts';
@@ -41,7 +41,7 @@ async function openNatsServer({ config, logger, closers }: Environment): Promise
     logger,
     ...(serverProgram === undefined ? {} : { program: serverProgram }),
   });
-  // The server needs this time to close its files.
+  // Time for the server to close its files.
   closers.add('nats-server', () => server.stop(), { reservedMs: 500 });
   return server.url;
 }

@@ -1,4 +1,4 @@
-// The checks behind /ready: can this process take requests, and if not, why?
+// The checks behind /ready: can this process accept requests, and if not, why?
 
 import type { Pool } from 'pg';
 import type { HealthCheck } from '../http/health-routes.ts';
@@ -19,7 +19,7 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
   return [
     {
       name: 'database',
-      failure: 'the database does not answer, or is read-only',
+      failure: 'the database does not respond, or is read-only',
       check: async () => {
         await checkWritable(database);
         return { ok: true };
@@ -28,8 +28,8 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
     {
       name: 'nats',
       failure: 'NATS is not connected',
-      // Without NATS, calls are still accepted and dialled, and notifications are sent. Only
-      // published events wait.
+      // Without NATS we still accept and dial calls, and we still send notifications. Only the
+      // events to publish have to wait.
       degradedAs: 'NATS',
       check: async () => ({ ok: nats.connected() }),
     },
@@ -39,15 +39,15 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
       check: async () => ({ ok: sip.ready() }),
     },
     {
-      // A process places no calls without its lease. It loses the lease if the process is paused,
-      // or if its renewals do not reach the database.
+      // A process can't place calls without its lease. It loses the lease if it is paused, or if
+      // its renewals don't reach the database.
       name: 'lease',
       failure: 'the lease of this node is not held',
       check: async () => ({ ok: node.lease.isHeld }),
     },
     {
-      // The API answers before runtime.json is written. A program that waits for /ready may read
-      // the file next, so this check fails until the file exists.
+      // The API comes up before runtime.json exists. Programs that wait for /ready may read the
+      // file next, so this check fails until we've written it.
       name: 'started',
       failure: 'this node is still starting',
       check: async () => ({ ok: node.isStarted() }),

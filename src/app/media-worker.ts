@@ -1,5 +1,5 @@
-// A media worker thread. It connects the RTP engine of src/media with the detector of src/amd and
-// the bot streams of src/streams. src/media/media-port.ts starts it.
+// The entry file of a media worker thread, which src/media/media-port.ts starts. It connects the
+// RTP engine (src/media) to the detector (src/amd) and the bot streams (src/streams).
 
 import { parentPort, workerData } from 'node:worker_threads';
 import type { SpeechToText } from '../amd/stt/transcribed-detector.ts';
@@ -37,7 +37,7 @@ async function loadDetector({ detectorModule, detectorData }: MediaWorkerData) {
   }
   const { createDetector } = await import('../amd/detector.ts');
   const { createTranscribedDetector } = await import('../amd/stt/transcribed-detector.ts');
-  // `openMedia` in src/app/app.ts passes this value.
+  // See `openMedia` in src/app/app.ts.
   const speechToText = (detectorData as SpeechToText | undefined) ?? { providers: new Map() };
   return createTranscribedDetector({
     createDetector,

@@ -1,35 +1,34 @@
-// Decides which non-public networks the gateway may connect to if *_ALLOWED_NETWORKS is not set.
-// With the configuration of a laptop, that is loopback. Once other machines can reach the gateway,
-// or the gateway uses servers or carriers, it is no network at all. A service on loopback often
-// trusts every client that can connect, so the gateway must not connect to it on behalf of a remote
-// client.
+// Decides which non-public networks the gateway may connect to if *_ALLOWED_NETWORKS isn't set.
+// With a laptop's configuration we allow loopback. Once other machines can reach the gateway, or it
+// uses external servers or carriers, we don't allow any. Services on loopback often trust every
+// client that can connect, so the gateway must not connect to them on a remote client's behalf.
 
 import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
 
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
-/** Returns the variables whose values go beyond the configuration of a laptop. */
+/** Returns the names of the variables that go beyond a laptop's configuration. */
 export function beyondLaptop(config: Config, hasTrunks: boolean): readonly string[] {
   const { http, databaseUrl, drachtioServers } = config;
-  const found = {
+  const isBeyond = {
     HTTP_HOST: !isLocal(http.host),
     PUBLIC_URL: http.publicUrl !== undefined && !isLocal(new URL(http.publicUrl).hostname),
     DATABASE_URL: databaseUrl !== undefined,
     DRACHTIO_URL: drachtioServers !== undefined,
     TRUNKS_FILE: hasTrunks,
   };
-  return Object.entries(found).flatMap(([name, isSo]) => (isSo ? [name] : []));
+  return Object.entries(isBeyond).flatMap(([name, isSet]) => (isSet ? [name] : []));
 }
 
-/** Returns true if the configuration lets only programs on this machine reach the API. */
+/** Returns true if only programs on this machine can reach the API. */
 export function isServedLocally({ http }: Pick<Config, 'http'>): boolean {
   const { host, publicUrl } = http;
   return isLocal(host) && (publicUrl === undefined || isLocal(new URL(publicUrl).hostname));
 }
 
 /**
- * Returns the non-public networks that are allowed: the configured ones, or the default.
+ * Returns the non-public networks to allow: either those that are configured or the default.
  * @param beyond the result of `beyondLaptop`
  */
 export function networksOpenTo(

@@ -1,5 +1,5 @@
-// This process as a node: its registration, its lease, and the state that other nodes and /ready
-// see.
+// This process as a node: its registration, its lease, and the state that it shows to other nodes
+// and /ready.
 
 import { Lease } from '../recovery/lease.ts';
 import { createNodeStore, type NodeStore } from '../store/nodes.ts';
@@ -10,33 +10,32 @@ import type { Storage } from './storage.ts';
 export type Node = {
   readonly store: NodeStore;
   readonly lease: Lease;
-  /** Sets the source of the number of calls that other nodes see. Until then, they see 0. */
+  /** Sets the function that counts this node's calls. Other nodes see 0 until then. */
   report(state: { readonly calls: () => number }): void;
   /**
-   * Marks this node as draining. The next renewal of the lease, which this call triggers, stores
-   * the mark.
+   * Marks this node as draining. Triggers a renewal of the lease, which also stores the mark.
    */
   drain(): Promise<void>;
   isDraining(): boolean;
-  /** Marks this node as started: all parts are up, and runtime.json is written. */
+  /** Marks this node as started. Call it when all parts are up and runtime.json is written. */
   markStarted(): void;
   isStarted(): boolean;
   /**
-   * Sets the handler to call when another process has taken over from this node. Calls it
+   * Sets the handler to call when another process takes over from this node, and calls it
    * immediately if that has already happened.
    */
   onLost(handler: () => void): void;
 };
 
 /**
- * Minimum lease of a process that has the database to itself. No other process can take over from
- * it, so its renewals only show in the table `nodes` that it is up.
+ * Minimum lease for a process that has the database to itself. Because no other process can take
+ * over from it, its renewals serve only to show in the `nodes` table that it is up.
  */
 const leaseAloneMs = 60_000;
 
 /**
- * Registers this node and starts renewing its lease. It must run before any part that can place a
- * call, because a process that claims a call must have a lease.
+ * Registers this node and starts renewing its lease. Call it before opening any part that can place
+ * a call, because a process must have a lease before it can claim one.
  */
 export async function openNode(
   { config, logger, closers }: Environment,
@@ -70,7 +69,7 @@ export async function openNode(
     lease.stop();
     await store.leave();
   });
-  // No other process can have the embedded database open, so all other nodes in it are gone.
+  // Nobody else can have the embedded database open, so all other nodes in it must be gone.
   if (isAlone) await store.expireOthers({ evenIfRunning: true });
   return {
     store,
@@ -89,8 +88,7 @@ export async function openNode(
     isStarted: () => started,
     onLost: (handler) => {
       onLost = handler;
-      // The lease may have been lost before the handler was set, because a start can take longer
-      // than a lease.
+      // A start can take longer than a lease, so the lease may already be lost.
       if (isLost) handler();
     },
   };

@@ -1,4 +1,4 @@
-// Opens the parts that send notifications and watch the receivers for failures.
+// Opens the parts that send notifications and watch for failing receivers.
 
 import { createAlertPublisher } from '../events/alerts.ts';
 import type { Metrics } from '../http/metrics.ts';
@@ -28,34 +28,34 @@ type Parts = {
 };
 
 /**
- * Bounds the stop of the dispatcher. The shutdown has already waited for the notifications under
- * way. The next process sends the ones that do not finish in this time.
+ * How long we wait for the dispatcher to stop. The shutdown has already waited for notifications
+ * under way. Any that don't finish in this time are left to the next process.
  */
 const dispatcherStopTimeoutMs = 500;
-/** Interval of the check for failing receivers, and so the largest delay of an alert. */
+/** How often we check for failing receivers, and so the maximum delay of an alert. */
 const watchEveryMs = 5_000;
 
 export type Notifier = {
   /**
-   * Returns true if notifications may go to the host of this URL. A host name is checked only when
-   * it is resolved.
+   * Returns true if notifications may go to this URL's host. We can't check a host name until it is
+   * resolved.
    */
   isNotifiable(url: URL): boolean;
   /**
-   * Releases the notifications that lost processes had leased, so that any process may send them.
+   * Releases the notifications that lost processes had leased, so that any process can send them.
    */
   takeOver(): Promise<void>;
-  /** Looks for owed notifications that other code than this process's calls has stored. */
+  /** Looks for owed notifications that weren't stored by this process's own calls. */
   pollForOwed(): void;
-  /** Looks for notifications that are due now, without waiting for the next poll. */
+  /** Looks for due notifications without waiting for the next poll. */
   pollForDue(): void;
-  /** Returns true if the dispatcher would send a notification to this receiver without delay. */
+  /** Returns true if the dispatcher could send to this receiver without delay. */
   canTake(receiver: Receiver): boolean;
-  /** Returns the end of a notification lease that begins now. */
+  /** Returns when a notification lease that begins now will end. */
   leaseUntil(now: Date): Date;
-  /** Passes stored notifications, with their lease, to the dispatcher. */
+  /** Hands stored and leased notifications to the dispatcher. */
   onStored(stored: StoredNotifications): void;
-  /** Resolves with true if this process is sending a notification, or is about to. */
+  /** Resolves with true if this process is sending a notification or is about to. */
   isSending(): Promise<boolean>;
   readonly store: NotificationStore;
   readonly recipients: Recipients;

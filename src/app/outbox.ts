@@ -1,5 +1,6 @@
-// The path of a call's events to their receivers. One statement stores the events and the owed
-// notifications. Then the notifier sends the notifications, and the relay publishes the events.
+// How a call's events reach their receivers. One statement stores the events and the notifications
+// that we owe for them. After that, the notifier sends the notifications and the relay publishes
+// the events.
 
 import { LRUCache } from 'lru-cache';
 import type { AcceptedCall, DialoutRequest } from '../calls/call-types.ts';
@@ -33,9 +34,9 @@ export type OutboxNeeds = {
 };
 
 type Parts = OutboxNeeds & {
-  /** Resolves when no leg of the call is on the wire any more. */
+  /** Resolves once all of the call's legs are off the wire. */
   readonly untilReleased: (callId: CallId) => Promise<void>;
-  /** Called when all events of an ended call are published and its legs are off the wire. */
+  /** Called once an ended call's events are all published and its legs are off the wire. */
   readonly onReleased: (callId: CallId) => void;
 };
 
@@ -43,38 +44,33 @@ export type OutboxParts = {
   readonly outbox: Outbox;
   readonly relay: EventRelay;
   readonly publisher: RunningPublisher;
-  /**
-   * Remembers the trace headers of a call's request, which are published with the call's events.
-   */
+  /** Remembers the request's trace headers, which we publish with the call's events. */
   remember(callId: string, request: Pick<DialoutRequest, 'traceparent' | 'tracestate'>): void;
   /**
-   * Begins a call that this process took. `queued` is the state of the call's first event: stored,
-   * published, or unknown. If it is unknown, the event is stored again.
+   * Begins a call that this process took. `queued` says whether the call's first event is stored or
+   * published. If that's unknown, we store the event again.
    */
   begin(call: AcceptedCall, queued: QueuedEvent): void;
-  /** Notes that the machine of a begun call has ended. */
+  /** Notes that a begun call's machine has ended. */
   machineEnded(callId: CallId): void;
-  /** Settles a call: all its events are on the stream, and its far end is gone. */
+  /** Settles a call. All its events must be on the stream, and its far end must be gone. */
   settle(callId: CallId): void;
-  /** Notes that no far end is left in the call. Its events may not be published yet. */
+  /** Notes that no far end is left in the call, even if some events aren't published yet. */
   legsAreOver(callId: CallId): void;
-  /**
-   * Returns true if steps of the call are on their way into SQL, or its events on their way to
-   * NATS.
-   */
+  /** Returns true if any of the call's steps or events are still on their way to SQL or NATS. */
   holds(callId: CallId): boolean;
-  /** Returns true if no step waits to be stored and no event waits to be published. */
+  /** Returns true if there are no steps left to store and no events left to publish. */
   isIdle(): boolean;
 };
 
 /**
- * Bounds the stop of the outbox and of the publisher, for which the shutdown has already waited.
- * The next process publishes from SQL the events that were not published in this time.
+ * How long we wait for the outbox and for the publisher to stop. The shutdown has already waited
+ * for both. The next process publishes any remaining events from SQL.
  */
 const stopTimeoutMs = 800;
 /**
- * Maximum number of calls with remembered trace headers: about 100 bytes each, or 600 with a full
- * `tracestate`. Events of other calls are published without trace headers.
+ * Maximum number of calls whose trace headers we remember. That's about 100 bytes per call, or 600
+ * with a full `tracestate`. Events of any other calls go out without trace headers.
  */
 const maxTraces = 50_000;
 
@@ -124,7 +120,7 @@ export function openOutbox(
         tracing?.onEvent(call, event);
       }
       notifier.onStored({ ...stored, callId, day: dayOf(call.acceptedAt), isRepeated });
-      // The process that accepted an untaken call may have died before it published `queued`.
+      // The process that accepted the call may have died before publishing `queued`.
       const isMissing = isUntaken && !isQueuedPublished && !relay.knows(callId);
       relay.send([...(isMissing ? [queuedEvent(call)] : []), ...stored.events], { isRecovered });
     },

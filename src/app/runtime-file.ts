@@ -1,5 +1,5 @@
-// DATA_DIR/runtime.json: the addresses of the running parts, for the command line and for
-// operators. It contains credentials of the embedded parts, so only its owner may read it.
+// DATA_DIR/runtime.json: the running parts' addresses, for the command line and for operators. Only
+// its owner may read it, because it contains the embedded parts' credentials.
 
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
@@ -7,12 +7,12 @@ import type { Config } from '../config.ts';
 
 const runtimeSchema = z.object({
   httpUrl: z.string(),
-  /** The server for the command line, with its key. Only with the embedded database. */
+  /** The command line's server, with its key. Absent unless the database is embedded. */
   adminUrl: z.string().optional(),
   natsUrl: z.string(),
-  /** Control connection of the first drachtio server, with its secret. */
+  /** URL of the first drachtio server's control connection, with its secret. */
   drachtioUrl: z.string(),
-  /** The URI at which the sandbox carrier takes INVITEs. Absent if the sandbox does not run. */
+  /** Where the sandbox carrier accepts INVITEs. Absent if the sandbox isn't running. */
   sandboxUri: z.string().optional(),
   pid: z.number(),
 });
@@ -23,7 +23,7 @@ export async function writeRuntime(
   config: Pick<Config, 'runtimeFile'>,
   runtime: Runtime,
 ): Promise<void> {
-  // The file is renamed into place, so that a reader never sees half of it.
+  // Rename the file into place so that a reader never sees a partial one.
   const draft = `${config.runtimeFile}.${process.pid}`;
   await writeFile(draft, `${JSON.stringify(runtime, undefined, 2)}\n`, { mode: 0o600 });
   await rename(draft, config.runtimeFile);
@@ -35,8 +35,8 @@ export async function removeRuntime(config: Pick<Config, 'runtimeFile'>): Promis
 
 /**
  * Reads runtime.json.
- * @returns undefined if no gateway runs with this DATA_DIR, or if the process that wrote the file
- *   is gone
+ * @returns undefined if no gateway is running with this DATA_DIR, e.g. because the process that
+ *   wrote the file is gone
  */
 export async function readRuntime(
   config: Pick<Config, 'runtimeFile'>,

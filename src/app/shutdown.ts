@@ -1,12 +1,11 @@
-// Ends the process in steps. Each step has a time limit, which does not depend on what clients,
-// receivers, bots and servers do. sip-config/README.md ("Stopping") explains the steps to
-// operators.
+// Ends the process in steps. Each step has a time limit that no client, receiver, bot or server can
+// extend. "Stopping" in sip-config/README.md explains the steps to operators.
 //
 // | step     | at most             | what happens                                                |
 // |----------|---------------------|-------------------------------------------------------------|
 // | delay    | SHUTDOWN_DELAY_MS   | /ready answers 503; the node is stored as draining, so that |
-// |          |                     | other nodes see it (at most 0.5 s)                          |
-// | drain    | SHUTDOWN_TIMEOUT_MS | calls continue; dial-outs get a 503; other requests work    |
+// |          |                     | other nodes can see it (at most 0.5 s)                      |
+// | drain    | SHUTDOWN_TIMEOUT_MS | calls continue; dial-outs fail with 503; others still work  |
 // | hang up  | 1.5 s (drain.ts)    | remaining calls are hung up and their ends are stored       |
 // | settle   | 2 s with "hang up"  | owed notifications and events are sent, BYEs are answered   |
 // | close    | 2.5 s, plus time    | each part closes in turn, in at most 1 s (lib/closers.ts);  |
@@ -14,11 +13,11 @@
 // |          | two steps above     |                                                             |
 // | exit     | 0.5 s               | threads end with the process                                |
 //
-// The last four steps together take at most 5 s from the end of the drain: "settle" leaves 2.5 s
-// for "close". This includes 1 s reserved for the database and 0.5 s for the embedded nats-server,
-// which close late. If the process is still there 0.25 s before the end of "exit", main.ts ends it
-// and logs the parts that have not closed. A second signal ends delay and drain immediately, and
-// does not change the last four steps.
+// The last four steps together take at most 5 s from the end of the drain, because "settle" leaves
+// 2.5 s for "close". This includes 1 s reserved for the database and 0.5 s for the embedded
+// nats-server, which both close late. If the process is still running 0.25 s before the end of
+// "exit", main.ts ends it and logs the parts that haven't closed. A second signal ends delay and
+// drain immediately but doesn't change the last four steps.
 
 import type { Closers } from '../lib/closers.ts';
 import { within } from '../lib/within.ts';
@@ -32,27 +31,27 @@ export type ShutdownOptions = {
   readonly force?: AbortSignal;
 };
 
-/** Time from the end of the drain to the end of the process. */
+/** Time between the end of the drain and the end of the process. */
 const closingMs = 5_000;
 /**
- * Bounds the wait until this node is stored as draining. If the database does not answer, the other
- * nodes notice when the lease runs out.
+ * How long we wait until this node is stored as draining. If the database doesn't respond, the
+ * other nodes will notice when the lease runs out.
  */
 const markDrainingTimeoutMs = 500;
 /**
- * Minimum time for "close". "Settle" ends early enough to leave it. A slow receiver does not delay
- * the shutdown, because the next process sends the notifications that are still owed.
+ * Minimum time for "close", which "settle" has to leave. We don't wait any longer for slow
+ * receivers, because the next process sends the notifications that we still owe.
  */
 const partsMs = 2_500;
-/** Time that the process and its threads need to exit. */
+/** Time for the process and its threads to exit. */
 const exitMs = 500;
 
-/** The longest timer of Node. A longer one fires immediately. */
-const longestTimerMs = 2 ** 31 - 1;
+/** Node timers with a longer delay fire immediately. */
+const maxTimerMs = 2 ** 31 - 1;
 
-/** Returns the time from the signal until main.ts must end a process that is still running. */
+/** Returns how long after the signal main.ts must kill a process that is still running. */
 export function shutdownLimitMs({ delayMs = 0, drainMs = 0 }: ShutdownOptions = {}): number {
-  return Math.min(delayMs + drainMs + closingMs - exitMs / 2, longestTimerMs);
+  return Math.min(delayMs + drainMs + closingMs - exitMs / 2, maxTimerMs);
 }
 
 export type ShutdownParts = {
@@ -62,7 +61,7 @@ export type ShutdownParts = {
 };
 
 /**
- * Shuts the process down in the steps above.
+ * Shuts down the process in the steps above.
  * @returns the names of the parts that did not close in time
  */
 export async function shutDown(
@@ -77,16 +76,15 @@ export async function shutDown(
   if (force.aborted) endDrain();
   else force.addEventListener('abort', endDrain, { once: true });
 
-  // During the delay, load balancers notice that /ready fails and stop sending requests, which we
-  // would refuse after it.
+  // The delay gives load balancers time to notice that /ready fails. Once it's over, we reject
+  // dial-outs.
   const drainingIsStored = within(node.drain(), markDrainingTimeoutMs);
   await within(new Promise(() => undefined), delayMs, force);
   await drainingIsStored;
   await calls.drain(Math.max(0, drainEndsMs - nowMs()), force);
   endDrain();
   const closeEndsMs = drainEndsMs + closingMs - exitMs;
-  // The notifications of the last calls are sent before the process ends, if their receivers
-  // answer.
+  // If the receivers respond, this is when the last calls' notifications go out.
   const settleMs = Math.max(0, closeEndsMs - partsMs - nowMs());
   await within(calls.settle(settleMs), settleMs).catch(() => undefined);
   return await closers.closeAll(closeEndsMs - nowMs());

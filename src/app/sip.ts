@@ -1,5 +1,5 @@
 // SIP: the configured drachtio servers or the embedded engine, the trunks, the sandbox carrier, and
-// the SIP port that uses them.
+// the SIP port on top of them.
 
 import { randomBytes } from 'node:crypto';
 import type { SipCapture } from '../calls/capture/capture.ts';
@@ -27,21 +27,21 @@ export type SipParts = {
   readonly router: Router;
   /** True if the SIP engines are drachtio servers, false for the embedded engine. */
   readonly isDrachtio: boolean;
-  /** URL of the control connection to the first engine, with its secret. */
+  /** URL of the first engine's control connection, with its secret. */
   readonly url: string;
-  /** The addresses of all control connections, without secrets, for the log. */
+  /** Addresses of all control connections, for the log. Contains no secrets. */
   readonly address: string;
-  /** The URI at which the sandbox carrier takes INVITEs. Absent if the sandbox does not run. */
+  /** Where the sandbox carrier accepts INVITEs. Absent if the sandbox isn't running. */
   readonly sandbox?: string;
-  /** Returns the state of the trunks' gateways, for metrics and the console. */
+  /** Returns the state of the trunks' gateways, for the metrics and the console. */
   readonly gateways: () => ReturnType<DrachtioSip['gateways']>;
   /**
-   * The variables whose values go beyond the configuration of a laptop. Loopback addresses are
-   * allowed by default if the list is empty.
+   * Names of the variables that go beyond a laptop's configuration. While this list is empty,
+   * loopback addresses are allowed by default.
    */
   readonly beyondLaptop: readonly string[];
   /**
-   * Reloads the trunks. If the new trunks are not valid, logs the problems and keeps the old ones.
+   * Reloads the trunks. If the new ones aren't valid, logs the problems and keeps the old ones.
    */
   reloadTrunks(): Promise<void>;
 };
@@ -99,18 +99,19 @@ async function reload(
   { trunks, port, read }: Reloaded,
 ): Promise<void> {
   try {
-    // Without trunks, the sandbox is on by default and loopback addresses are allowed. Neither may
-    // continue once there is a carrier, so the process must be restarted.
+    // Without trunks, the sandbox is on by default and loopback addresses are allowed. That must
+    // change as soon as there's a carrier, which needs a restart.
     if (atStart === undefined)
       throw new Error('the process started without trunks; restart it to use them');
     const file = await readTrunkFile(config);
-    // If the file is gone, keep the old trunks. Otherwise calls would silently go to the sandbox.
+    // If the file is gone, we keep the old trunks. Otherwise calls would silently go to the
+    // sandbox.
     if (file === undefined) throw new Error('there is no trunks file');
     trunks.replace(read(file));
     port.watchGateways();
     logger.info({ trunks: trunks.all.map(({ name }) => name) }, 'trunks reloaded');
   } catch (error) {
-    // The problems include the system's error, for example EACCES for a file that cannot be read.
+    // These include the system's error, e.g. EACCES for an unreadable file.
     const problems = errorForPeople(error)
       .split('\n')
       .map((line) => line.trim());
@@ -129,8 +130,7 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
     sipPort: config.sip.port,
     controlHost: '127.0.0.1',
     controlPort: 0,
-    // The secret is new for each start. Only this process and users who can read runtime.json know
-    // it.
+    // A new secret for each start. Outside this process, it is only in runtime.json.
     secret: randomBytes(24).toString('hex'),
     logLevel: config.logLevel,
     nodeId: config.nodeId,
@@ -155,7 +155,7 @@ async function openSandbox({ config, logger, closers, onSandboxCallEnded }: Envi
   const start = (sipPort = 0) =>
     startSandboxThread({ ...options, sipPort }, logger, onSandboxCallEnded);
   const sandbox = await start();
-  // The sandbox's trunk contains the port, so a restarted sandbox must have the same port.
+  // The sandbox's trunk contains the port, so a restarted sandbox needs the same one.
   const restart = () => start(sandbox.port);
   const supervision = supervise(sandbox, restart, { name: 'sandbox', logger });
   closers.add('sandbox', () => supervision.close());

@@ -1,4 +1,4 @@
-// Opens the sounds that calls play: their store, conversion, and fetching from URLs.
+// Opens the sounds that calls can play: the store, the converter and the URL fetcher.
 
 import { soundPlaceOf } from '../calls/playback/sound-reference.ts';
 import type { SoundPort } from '../calls/ports.ts';
@@ -17,8 +17,8 @@ export type Sounds = {
   readonly library: SoundLibrary;
   readonly port: SoundPort;
   /**
-   * Returns true if the sound may be fetched from the address in its URL. A host name is checked
-   * only when it is resolved.
+   * Returns true if we may fetch the sound from its URL. We can't check a host name until it is
+   * resolved.
    */
   isReachable(reference: string): boolean;
 };

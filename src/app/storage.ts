@@ -1,4 +1,4 @@
-// SQL: opens PostgreSQL or the embedded PGlite, and the stores of apps, bots, nodes and calls.
+// SQL: opens PostgreSQL or the embedded PGlite, and the stores on top of it.
 
 import type { AdminStores } from '../api/admin/admin-operations.ts';
 import type { CallTakes, SecondLegTakes } from '../calls/dialout-ports.ts';
@@ -21,15 +21,15 @@ export type Storage = AdminStores & {
   readonly takes: CallTakes;
   readonly secondLegTakes: SecondLegTakes;
   /**
-   * How long a sweep over the database may rest after it found nothing, in ms. 0 (no rest) if other
-   * processes write to the database, too.
+   * How long a database sweep may rest after it found nothing, in ms. 0 (no rest) if other
+   * processes write to the database too.
    */
   readonly maxRestMs: number;
 };
 
 /**
- * Sweeps may rest with the embedded database, because only this process writes to it and wakes the
- * sweeps.
+ * With the embedded database, sweeps can rest because only this process writes to it, and it wakes
+ * them.
  */
 const maxRestMs = 30_000;
 
@@ -47,7 +47,7 @@ export async function openStorage({
     onFatal,
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
   });
-  // The embedded database needs this time to store a checkpoint.
+  // Time for the embedded database to write a checkpoint.
   closers.add('database', () => database.close(), { reservedMs: 1_000 });
   const secrets = await openSecretBox({
     dataDir,
@@ -57,8 +57,8 @@ export async function openStorage({
     ...{ database, secrets, clock },
     tokenMaxTtlS: config.tokenMaxTtlS,
   });
-  // With the embedded database, the gateway starts with an app that may do everything. With
-  // PostgreSQL, an operator creates the apps.
+  // With the embedded database, we start with an app that can do everything. With PostgreSQL,
+  // operators create the apps.
   if (databaseUrl === undefined) await ensureDevApp(apps, dataDir);
   const bots = createBotDirectory({
     database,

@@ -1,5 +1,5 @@
-// The settings of calls' audio streams to bots: combines the stream address from a stored request
-// or a command with the secret of the call's app.
+// Settings for audio streams to bots. Combines the stream address, which comes from a stored
+// request or a command, with the app's secret.
 
 import type { StreamServices } from '../api/services.ts';
 import type { AcceptedCall, DialTarget } from '../calls/call-types.ts';
@@ -45,8 +45,8 @@ export function createStreamServices(
 }
 
 /**
- * Returns the custom parameters that describe the call to the bot. The gateway's own parameters
- * replace metadata and request parameters of the same name.
+ * Returns the custom parameters that describe the call to the bot. If names clash, the gateway's
+ * own parameters win over the request's, and these win over metadata.
  */
 function customParametersOf(
   { callId, conversationId, botId, request }: AcceptedCall,
@@ -59,7 +59,7 @@ function customParametersOf(
   return {
     ...(Object.fromEntries(metadata) as Record<string, string>),
     ...parameters,
-    // Pipecat's runner passes these two names on to the bot as the call's numbers.
+    // Pipecat's runner expects the call's numbers under these two names.
     from_number: request.caller,
     to_number: numberOf(request.target),
     ...{ callId, conversationId, botId },

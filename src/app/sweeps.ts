@@ -1,5 +1,5 @@
-// Sweeps: repeated queries for work that no message reports reliably. They find lost nodes, queued
-// calls that no process dials, ended calls that are not settled, and old data.
+// Sweeps: repeated queries for work that we can't rely on messages to report. They find lost nodes,
+// queued calls that nobody is dialling, ended calls that aren't settled, and old data.
 
 import type { CallTaking } from '../dialout/call-taking.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -19,32 +19,29 @@ export type SweepParts = {
   readonly taking: CallTaking;
 };
 
-/** If another node frees a slot on a trunk, this node may also notice it this late. */
+/** Also how late this node may notice that another node has freed a slot on a trunk. */
 const takeEveryMs = 1_000;
 const settleEveryMs = 30_000;
 /**
- * Bounds how long the start waits for NATS to accept the events of ended calls. The sweep settles
- * the rest.
+ * How long the start waits for NATS to accept the events of ended calls. The sweep settles the
+ * rest.
  */
 const startSettleTimeoutMs = 5_000;
-/** A steady node (`src/store/nodes.ts`) looks for lost nodes this many times per lease. */
+/** How many times per lease a steady node (`src/store/nodes.ts`) looks for lost nodes. */
 const watchesInLease = 8;
-/**
- * Every tenth sweep looks for the calls of lost nodes even if no node was lost since the previous
- * look.
- */
+/** Every tenth sweep looks for lost nodes' calls even if it hasn't found any newly lost node. */
 const sweepsBetweenLooks = 10;
 const purgeEveryMs = 3_600_000;
 
 export type Sweeps = {
-  /** The sweep for queued calls. Wake it after storing a queued call. */
+  /** The sweep for queued calls. Wake it after storing one. */
   readonly waitingCalls: Pick<Repetition, 'wake'>;
   stop(): Promise<unknown>;
 };
 
 /**
- * Ends the calls that lost processes left, before this process takes new calls, and then starts all
- * sweeps.
+ * Ends the calls that lost processes left behind, then starts all sweeps. Call this before taking
+ * any new calls.
  */
 export async function startSweeps(environment: Environment, parts: SweepParts): Promise<Sweeps> {
   const { config, logger } = environment;
@@ -74,9 +71,9 @@ export async function startSweeps(environment: Environment, parts: SweepParts): 
 }
 
 /**
- * Returns the sweep that finds lost nodes and ends their calls. `left` is the number of their calls
- * that could not be ended yet. `isAlone` means that no other node can exist, because this process
- * marked its predecessors lost when it started.
+ * Returns the sweep that finds lost nodes and ends their calls. `left` is the number of such calls
+ * that we haven't been able to end yet. If `isAlone` is set, there can't be any other node, because
+ * this process marked its predecessors as lost when it started.
  */
 function watchNodes(
   { node, recovery, notifier }: SweepParts,
@@ -88,19 +85,19 @@ function watchNodes(
   return async () => {
     const lost = isAlone ? [] : await node.store.expireOthers();
     if (lost.length > 0) logger.warn({ nodes: lost }, 'nodes lost their lease; taking over');
-    // A lost node is reported only once, so every sweep tries again until all its calls are ended.
+    // A lost node is reported only once, so we retry in every sweep until all its calls have ended.
     leftOver = Math.max(leftOver, lost.length);
     sweeps += 1;
-    // Some sweeps look although no node was lost: a lost process may have taken a call in its last
-    // moment.
+    // A lost process may have taken a call at the last moment, so we look every now and then even
+    // without a newly lost node.
     const isDue = !isAlone && sweeps % sweepsBetweenLooks === 0;
     if (leftOver === 0 && !isDue) return;
     if (isDue) await node.store.takeOverLeft();
     const stillLeft = await endLostProcesses(recovery, logger);
     await notifier.takeOver();
     leftOver = stillLeft;
-    // Settling may wait for NATS. The sweep does not wait for that, so that it finds the next lost
-    // node in time.
+    // Don't await this. Settling may have to wait for NATS, and the next sweep must find lost nodes
+    // in time.
     recovery
       .settleEnds()
       .catch((error: unknown) =>
@@ -110,8 +107,9 @@ function watchNodes(
 }
 
 /**
- * Ends the calls that this process took over from lost processes, and stores how each call ended.
- * Returns the number of calls that could not be ended.
+ * Ends the calls that this process took over from lost processes, and stores how each of them
+ * ended.
+ * @returns the number of calls that we couldn't end
  */
 async function endLostProcesses(recovery: Recovery, logger: Logger): Promise<number> {
   const { ended, failed } = await recovery.endTakenOver();

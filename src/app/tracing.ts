@@ -1,4 +1,4 @@
-// Traces. OpenTelemetry is loaded only if OTEL_EXPORTER_OTLP_ENDPOINT or
+// Tracing. We don't load OpenTelemetry unless OTEL_EXPORTER_OTLP_ENDPOINT or
 // OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set.
 
 import type { Intake } from '../calls/dialout-ports.ts';
@@ -19,14 +19,14 @@ export async function openTracing(
     import('../tracing/tracing.ts'),
   ]);
   const otlp = openOtlp({ url, serviceName, version, nodeId, logger });
-  // Traces open first and close last, because other parts may end spans while they close.
+  // Tracing opens first and closes last, because other parts may end spans while they close.
   closers.add('traces', () => otlp.close());
   return createTracing(otlp.tracer);
 }
 
 /**
- * Wraps the intake so that each request has a span. The call stores the span's headers, which
- * become the parent of all its later spans.
+ * Wraps the intake so that each request gets a span. We store the span's headers with the call, so
+ * that it becomes the parent of all the call's later spans.
  */
 export function tracedIntake(intake: Intake, tracing: Tracing | undefined): Intake {
   if (tracing === undefined) return intake;

@@ -160,7 +160,7 @@ describe('/ready of a gateway', () => {
 
   test('names the database while it is unreachable', async () => {
     await allowDatabase(false);
-    await untilUnready('database', 'the database does not answer, or is read-only');
+    await untilUnready('database', 'the database does not respond, or is read-only');
     await allowDatabase(true);
     await untilReady();
   });
@@ -177,7 +177,7 @@ describe('/ready of a gateway', () => {
       ]);
     const target = `tel:+${numberFor('talk', 1, 79)}`;
     await beReadOnly(true);
-    await untilUnready('database', 'the database does not answer, or is read-only');
+    await untilUnready('database', 'the database does not respond, or is read-only');
     for (const headers of [{}, { 'idempotency-key': 'while-it-reads' }]) {
       const { status, body } = await gateway.dialer.post({ target }, headers);
       expect({ status, body }).toMatchObject({
@@ -236,7 +236,7 @@ describe('/ready of a gateway', () => {
     const connection = await bot.connection();
     await nats.stop();
     await allowDatabase(false);
-    await untilUnready('database', 'the database does not answer, or is read-only');
+    await untilUnready('database', 'the database does not respond, or is read-only');
     const said = speech(8_000);
     connection.say(said);
     connection.mark('said');
