@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { findCallId } from '../../src/cli/calls/named-call.ts';
 import type { OverviewClient } from '../../src/cli/gateway-client.ts';
-import { idPrefixOf, ambiguousIdMessage } from '../../src/cli/id-prefix.ts';
+import { ambiguousIdMessage, idPrefixOf } from '../../src/cli/id-prefix.ts';
 import type { CallSummary } from '../../src/interactions/call-queries.ts';
 
 function overviewOf(count: number) {

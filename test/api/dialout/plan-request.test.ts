@@ -101,6 +101,8 @@ describe('a plan in a request', () => {
     const { status, errors } = await dial({ ...detect, [member]: { ...good, [wrong]: 'x' } });
 
     expect(status).toBe(400);
-    expect(errors).toEqual([{ path: `${member}.${wrong}`, message: `is unknown; did you mean ${meant}?` }]);
+    expect(errors).toEqual([
+      { path: `${member}.${wrong}`, message: `is unknown; did you mean ${meant}?` },
+    ]);
   });
 });
