@@ -1,5 +1,5 @@
-// Ordered notes about a call, kept in addition to its events. Bounded: if there are too many notes,
-// those in the middle are dropped.
+// Ordered notes about a call, kept in addition to its events. Their total size is bounded: if there
+// are too many notes, those in the middle are dropped.
 
 import type { CallNote, CallNotesView } from './capture.ts';
 

@@ -3,7 +3,10 @@
 
 import { type CallEventType, callEventTypes } from './call-event.ts';
 
-/** Types whose notifications have their own status. Selecting one of these would send it twice. */
+/**
+ * Types whose notifications have their own status. If we let a request select them, the receiver
+ * would get each of them twice.
+ */
 export const typesWithStatus = ['answered', 'amd', 'completed', 'failed'] as const;
 export type TypeWithStatus = (typeof typesWithStatus)[number];
 

@@ -14,7 +14,8 @@ export function inRange<Time extends z.ZodType<string>>(time: Time) {
 export const timestamp = z.iso
   .datetime({ offset: true, abort: true })
   .overwrite((text) => new Date(text).toISOString())
-  // Near the ends of the calendar, converting to UTC can yield a year that isn't four digits.
+  // Near the ends of the calendar, converting to UTC can yield a year of more than four digits, or
+  // a negative one.
   .refine((text) => text.length === 24, 'must have a four-digit year')
   .meta({
     id: 'Timestamp',

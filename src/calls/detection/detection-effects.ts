@@ -25,8 +25,8 @@ export const emitAmd = callSetup.enqueueActions(({ context, event, enqueue }) =>
 });
 
 /**
- * Emits the `amd_stopped` event if the media worker still owes it and didn't report it in time.
- * This way the order of events always holds.
+ * Emits the `amd_stopped` event that the media worker owes us and didn't report in time. Without
+ * it, the order of events wouldn't hold.
  */
 export const emitAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt } = context;

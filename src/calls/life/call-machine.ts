@@ -18,7 +18,7 @@
 //             continues with `recording`. What SQL holds decides whether the call was answered.
 // answered    Entered when the answer is stored. ACKs the 200 OK. The person or the machine is on
 //             the line, and detection runs if the request wants it. While `ongoing` is set, a
-//             transfer is under way or has connected the person. Left by a BYE of either side, by
+//             transfer is under way or has connected the person. Left by a BYE from either side, by
 //             lost media, by a bot that closes its stream or cannot be reached, or by a plan that
 //             ends the call. In `disconnect` mode, also left when detection finds a machine or
 //             fails. With a transfer, also left when the second leg ends, when a referral succeeds,
