@@ -12,7 +12,7 @@ const everyFormOfLoopback = [
   'http://[::ffff:127.0.0.1]/',
 ].map((text) => new URL(text));
 
-/** Returns the loopback URLs that notifications may be sent to. */
+/** Returns the loopback URLs that may receive notifications. */
 function reachable(variables: Readonly<Record<string, string>>, hasTrunks = false) {
   const config = loadConfig(variables);
   const beyond = beyondLaptop(config, hasTrunks);
@@ -22,7 +22,7 @@ function reachable(variables: Readonly<Record<string, string>>, hasTrunks = fals
 
 const secretsKey = { SECRETS_KEY: 'a'.repeat(64) };
 
-describe('loopback, if NOTIFY_ALLOWED_NETWORKS is not set', () => {
+describe('loopback without NOTIFY_ALLOWED_NETWORKS', () => {
   test.each([
     ['nothing configured', {}],
     ['an empty variable', { NOTIFY_ALLOWED_NETWORKS: '' }],

@@ -1,5 +1,5 @@
-// The architecture: which folders of src each folder may import, and which folders have SQL that
-// names each table. If you add a dependency between folders, add it here on purpose.
+// The architecture: which folders in src may import which, and which folders may query each table.
+// If you really need a new dependency between folders, add it here.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -9,11 +9,9 @@ import { hasSql } from './support/sql-texts.ts';
 
 const src = join(dirname(fileURLToPath(import.meta.url)), '..', 'src');
 
-/** The files directly under src: processes, and modules that every folder may import. */
+/** The files directly under src: processes, plus modules that every folder may import. */
 const looseFiles = ['cli.ts', 'config.ts', 'demo.ts', 'main.ts', 'version.ts'];
-/**
- * The modules that every folder may import: the types of the configuration and the version number.
- */
+/** Every folder may import the configuration's types and the version number. */
 const importableByAll = ['config.ts', 'version.ts'];
 
 /**
@@ -35,19 +33,19 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   recovery: ['calls', 'dialout', 'lib'],
   notifier: ['calls', 'events', 'lib', 'store'],
   interactions: ['calls', 'events', 'lib', 'store'],
-  // Passes stored events on to the clients that follow them.
+  // Streams stored events to the clients that follow them.
   live: ['calls', 'lib', 'store'],
   http: ['calls', 'lib', 'store'],
   api: ['calls', 'http', 'interactions', 'lib', 'live', 'notifier', 'sounds', 'store'],
-  // Records of calls for people who investigate them.
+  // Keeps records of calls for people who investigate them.
   capture: ['calls', 'lib'],
   console: ['api', 'calls', 'capture', 'http', 'interactions', 'lib', 'notifier', 'store'],
   companion: ['api', 'calls', 'events', 'http', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
   tracing: ['calls', 'lib'],
-  // Checks of what a gateway needs, made before it starts and by `offhook doctor`.
+  // Checks what a gateway needs, before it starts and in `offhook doctor`.
   checks: ['amd', 'embedded', 'events', 'lib', 'notifier', 'sip', 'store'],
-  // What a person at the terminal sees.
+  // Prints what a person at the terminal sees.
   terminal: ['calls', 'lib', 'notifier'],
   cli: [
     'amd',
@@ -65,12 +63,12 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'notifier',
     'sounds',
     'store',
-    // The names by which bots know an app.
+    // For the names by which bots know an app.
     'streams',
   ],
 };
 
-/** For each table, the folders whose SQL names it, besides the schema. */
+/** For each table, the folders that query it, apart from the schema. */
 const tableUsers: Readonly<Record<string, readonly string[]>> = {
   app_usage: ['store'],
   apps: ['store'],
@@ -114,7 +112,7 @@ function importsOf(file: string): string[] {
   return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
 }
 
-/** Returns the files of src that a file imports, type imports included. */
+/** Returns the files in src that a file imports, including type imports. */
 function targetsOf(file: string): string[] {
   return importsOf(file)
     .filter((target) => target.startsWith('.'))
@@ -152,12 +150,12 @@ describe('the imports', () => {
     expect(importersOfApp.filter((file) => !looseFiles.includes(file))).toEqual([]);
   });
 
-  test('no file imports itself through other files, type imports included', () => {
+  test('no file imports itself through other files, not even with type imports', () => {
     expect(cycles()).toEqual([]);
   });
 });
 
-/** Returns the import cycles. Walks the imports depth first and keeps the current path. */
+/** Finds import cycles by walking the imports depth first while keeping the current path. */
 function cycles(): readonly string[] {
   const found: string[] = [];
   const done = new Set<string>();
@@ -208,7 +206,7 @@ describe('the boundaries of packages', () => {
   });
 
   test('only events and a few files import NATS', () => {
-    // The interactions own the context bucket.
+    // The context bucket belongs to interactions.
     expect(
       outside(
         usersOf(/^@nats-io/),

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../src/config.ts';
 
 describe('the configuration', () => {
-  test('is refused with every wrong variable and what it must be', () => {
+  test('is rejected with a list of all bad variables and their expected values', () => {
     expect(() =>
       loadConfig({
         HTTP_PORT: 'abc',
@@ -32,7 +32,7 @@ describe('the configuration', () => {
     );
   });
 
-  test('accepts every level of pino as LOG_LEVEL', () => {
+  test('accepts every pino level as LOG_LEVEL', () => {
     for (const level of [...Object.keys(pino.levels.values), 'silent']) {
       expect(loadConfig({ LOG_LEVEL: level }).logLevel).toBe(level);
     }

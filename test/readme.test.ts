@@ -1,5 +1,5 @@
-// Checks the pages: their tables match the code, and the files and headings that they link to
-// exist. `npx vitest run test/readme.test.ts -u` writes the tables.
+// Checks that the tables in the pages match the code, and that links lead to existing files and
+// headings. `npx vitest run test/readme.test.ts -u` updates the tables.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -59,7 +59,7 @@ describe('the tables of the pages match the code', () => {
   );
 });
 
-/** Returns the anchors that GitHub derives from the headings of a page. */
+/** Returns the anchors that GitHub derives from a page's headings. */
 function anchorsOf(page: string): readonly string[] {
   const text = read(page).replaceAll(/^```[\s\S]*?^```/gm, '');
   return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
@@ -96,8 +96,8 @@ test.each([
   ['README.md', 280],
   ['.github/CONTRIBUTING.md', 60],
   ['src/README.md', 150],
-])('%s has at most %i lines', (page, most) => {
-  expect(read(page).trimEnd().split('\n').length).toBeLessThanOrEqual(most);
+])('%s has at most %i lines', (page, maxLines) => {
+  expect(read(page).trimEnd().split('\n').length).toBeLessThanOrEqual(maxLines);
 });
 
 describe('the SQL tables in src/store/README.md', () => {

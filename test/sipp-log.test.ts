@@ -1,5 +1,5 @@
-// Which complaints of sipp count as faults. A message that is repeated because a process stood
-// still is not a fault. Every other complaint is one.
+// Decides which of sipp's complaints count as faults. We don't blame anyone for a message that was
+// repeated because a process stood still. Every other complaint counts.
 
 import { describe, expect, test } from 'vitest';
 import { parseMessages, withoutRepetitions } from './support/sipp-log.ts';
@@ -28,13 +28,13 @@ const [bye, ok, ack, invite] = [request('BYE'), answer('BYE'), request('ACK'), a
 describe('a complaint about a repeated request', () => {
   const complaints = complaint(bye);
 
-  test('is dropped if the request came together with the first one, to a sipp that stood still', () => {
+  test('is dropped if sipp stood still and then read both requests together', () => {
     const messages = log(['received', 0, bye], ['sent', 1, ok], ['received', 2, bye]);
 
     expect(withoutRepetitions(complaints, messages, true)).toBe('');
   });
 
-  test('is dropped if a caller that may have stood still repeated the request once', () => {
+  test('is dropped if the caller repeated the request once and may have stood still', () => {
     const messages = log(['received', 0, bye], ['sent', 1, ok], ['received', 501, bye]);
 
     expect(withoutRepetitions(complaints, messages)).toBe('');
@@ -56,7 +56,7 @@ describe('a complaint about a repeated request', () => {
   });
 });
 
-test('judges each of several complaints that are printed on one line', () => {
+test('judges each complaint separately if sipp prints several on one line', () => {
   const dead = (text: string) =>
     `2026-01-01\t00:00:01.0\t1.0: Dead call one@127.0.0.1 (successful), received '${text}'`;
   const messages = log(['received', 0, bye], ['sent', 1, ok], ['received', 2, bye]);
@@ -65,7 +65,7 @@ test('judges each of several complaints that are printed on one line', () => {
   expect(withoutRepetitions(printed, messages, true)).toBe(dead(ack));
 });
 
-test('keeps a complaint about an unexpected request that came once', () => {
+test('keeps a complaint about an unexpected request that arrived only once', () => {
   const messages = log(['received', 0, bye]);
 
   expect(withoutRepetitions(complaint(bye), messages)).toBe(complaint(bye));

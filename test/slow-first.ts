@@ -1,6 +1,6 @@
-// Sorts the test files so that those that wait longest run first. Otherwise a worker might begin
-// one of them when the other workers are about to end. Vitest sorts by recorded durations, but a
-// fresh clone has none and falls back to file sizes.
+// Runs the test files that wait longest first. Otherwise a worker might start one of them when the
+// others are almost done. Vitest normally sorts by recorded durations, but in a fresh clone it only
+// has the file sizes to go by.
 
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 

@@ -1,11 +1,11 @@
-// Which failures `undisturbed` retries because the gateway stood still, and which ones it does not.
+// `undisturbed` retries failures only if the gateway stood still.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { eventually } from './support/eventually.ts';
 import { undisturbed } from './support/undisturbed.ts';
 
 const quick = { sampleEveryMs: 1 };
-/** The 20 ms ticks of 400 ms, the shortest standstill that counts. */
+/** The shortest standstill that counts is 400 ms, i.e. this many 20 ms ticks. */
 const standstillTicks = 20;
 
 beforeEach(() => {
@@ -15,7 +15,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Returns an attempt that always fails with its number, and a count of the attempts. */
+/** Returns a counter of attempts and an attempt that always fails with its own number. */
 function failing(during: (attempt: number) => void | Promise<void>) {
   let attempts = 0;
   const attempt = async (): Promise<never> => {
@@ -28,7 +28,7 @@ function failing(during: (attempt: number) => void | Promise<void>) {
 }
 
 describe('an attempt that fails', () => {
-  test('is repeated and logged if the gateway stood still', async () => {
+  test('is logged and retried if the gateway stood still', async () => {
     let ticks = 7;
     let attempts = 0;
     const value = await undisturbed(
@@ -49,7 +49,7 @@ describe('an attempt that fails', () => {
     );
   });
 
-  test('is made at most three times', async () => {
+  test('is retried at most twice', async () => {
     let ticks = 0;
     const { attempt, count } = failing(() => {
       ticks += standstillTicks;
@@ -59,7 +59,7 @@ describe('an attempt that fails', () => {
     expect(count()).toBe(3);
   });
 
-  test('is not repeated after half of the time of the test', async () => {
+  test("isn't retried once half of the test's time has passed", async () => {
     let ticks = 0;
     const { attempt } = failing(() => {
       ticks += standstillTicks;
@@ -69,7 +69,7 @@ describe('an attempt that fails', () => {
     await expect(undisturbed(async () => ticks, attempt, options)).rejects.toThrow('attempt 1');
   });
 
-  test('is final if the gateway was late often but never for long', async () => {
+  test('is final if the gateway was often late, but never for long', async () => {
     let looks = 0;
     const ticksLate = async () => {
       looks += 1;
@@ -106,7 +106,7 @@ test('asks a worker again if it does not answer', async () => {
   expect(count()).toBe(2);
 });
 
-test('rejects a gateway that has no metric of late ticks', async () => {
+test('rejects a gateway without a metric for late ticks', async () => {
   const noMetric = () => Promise.reject(new Error('no metric of late ticks'));
 
   await expect(undisturbed(noMetric, async () => 'heard', quick)).rejects.toThrow('no metric');

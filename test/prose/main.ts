@@ -1,5 +1,5 @@
-// Lints the English of comments and pages. `tsx test/prose/main.ts [path …]`; without a path, all
-// tracked files. Prints one line for each problem and exits with 1 if there is one.
+// Lints the English in comments and pages: `tsx test/prose/main.ts [path …]`, or without a path for
+// all files. Prints one line per problem, and exits with 1 if it finds any.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { type ProseProblem, problemsOfPage, problemsOfScript, problemsOfSource }
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The lint's own rules and tests quote the phrases; texts of others keep their words. */
+/** The lint's own rules and tests quote the phrases, and we don't edit texts by other people. */
 const excluded = /^test\/(?:prose|fixtures)\/|ATTRIBUTION\.md$/;
 
 const lints: readonly [pattern: RegExp, lint: (text: string) => readonly ProseProblem[]][] = [

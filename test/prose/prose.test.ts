@@ -1,4 +1,4 @@
-// What the lint refuses in comments and pages, and what it leaves alone.
+// What the lint rejects in comments and pages, and what it leaves alone.
 
 import { describe, expect, test } from 'vitest';
 import { maxColumns, problemsOfPage, problemsOfScript, problemsOfSource } from './prose.ts';
@@ -35,7 +35,7 @@ describe('a comment', () => {
     expect(problemsOfSource(line)).toEqual([]);
   });
 
-  test('is read over the ends of its lines, and named by the line where it starts', () => {
+  test('is read across line ends and reported with its first line', () => {
     const source = ['const a = 1;', '/**', ' * The end is', ' * told of later.', ' */'].join('\n');
 
     expect(problemsOfSource(source)).toEqual([
@@ -43,7 +43,7 @@ describe('a comment', () => {
     ]);
   });
 
-  test('is at most as wide as the code', () => {
+  test('must not be wider than the code', () => {
     const words = 'word '.repeat(30);
 
     expect(messages(problemsOfSource(`// ${words}`))).toEqual([
@@ -54,7 +54,7 @@ describe('a comment', () => {
 });
 
 describe('a page', () => {
-  test('may have wide tables and code, but no wide prose', () => {
+  test('may contain wide tables and code, but no wide prose', () => {
     const wide = 'word '.repeat(30).trim();
 
     expect(problemsOfPage(`| ${wide} |`)).toEqual([]);
@@ -62,13 +62,13 @@ describe('a page', () => {
     expect(problemsOfPage(wide)).toHaveLength(1);
   });
 
-  test('is refused for its phrases, but not for those in code', () => {
+  test('is rejected for phrases in its prose, but not in its code', () => {
     expect(problemsOfPage('Who answers talks to the bot.')).toHaveLength(1);
     expect(problemsOfPage('Set `fault: none` or leave it.')).toEqual([]);
   });
 });
 
-test('a script has comments too', () => {
+test('scripts are linted too', () => {
   expect(problemsOfScript('#!/bin/sh\n# Of the tests.\nrun')).toEqual([
     { line: 2, message: '"Of": names no subject: say what the thing is' },
   ]);

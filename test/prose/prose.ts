@@ -1,18 +1,18 @@
-// The rules for the English of comments and pages: how wide a line is, and which phrases make a
-// reader start a sentence again. `npm run lint` applies them to every tracked file.
+// The rules for English in comments and pages. They limit the width of a line and reject phrases
+// that make people read a sentence twice. `npm run lint` applies them to all files.
 
 /** Lines are counted from 1. */
 export type ProseProblem = { readonly line: number; readonly message: string };
 
 type Passage = {
-  /** Line of the file on which the passage starts. */
+  /** The line on which the passage starts. */
   readonly line: number;
   readonly text: string;
 };
 
 export const maxColumns = 100;
 
-/** A phrase that the lint refuses, with what to write instead. */
+/** A phrase to reject, with advice on what to write instead. */
 type Rule = { readonly pattern: RegExp; readonly advice: string };
 
 const sentenceStart = String.raw`(?:^|[.:!?]\s+)`;
@@ -37,20 +37,20 @@ const rules: readonly Rule[] = [
   { pattern: /\b(?:shall|hence|thereof|whereof|wherein|thereby)\b/i, advice: 'use a plain word' },
 ];
 
-/** Problems of a source file, in which comments start with `//` or `/*`. */
+/** Lints a source file, in which comments start with `//` or `/*`. */
 export function problemsOfSource(source: string): readonly ProseProblem[] {
   const { passages, lines } = commentsOf(source.split('\n'));
   return inOrder([...tooWide(lines), ...passages.flatMap(refused)]);
 }
 
-/** Problems of a script or configuration file, in which comments start with `#`. */
+/** Lints a script or configuration file, in which comments start with `#`. */
 export function problemsOfScript(script: string): readonly ProseProblem[] {
   const numbered = script.split('\n').map((text, index) => ({ text, line: index + 1 }));
   const lines = numbered.filter(({ text }) => /^\s*#(?!!)/.test(text));
   return inOrder([...tooWide(lines), ...joined(lines, /^\s*#\s?/).flatMap(refused)]);
 }
 
-/** Problems of a Markdown page. Code blocks are skipped; table rows may have any width. */
+/** Lints a Markdown page. Skips code blocks and allows table rows of any width. */
 export function problemsOfPage(page: string): readonly ProseProblem[] {
   const prose: NumberedLine[] = [];
   let isCode = false;
@@ -87,7 +87,7 @@ function commentsOf(source: readonly string[]): {
   return { passages: joined(cleaned, marks), lines };
 }
 
-/** Joins adjacent lines, without their marks, into one passage. A blank line starts a new one. */
+/** Strips comment marks and joins adjacent lines into passages, which blank lines separate. */
 function joined(lines: readonly NumberedLine[], marks: RegExp): readonly Passage[] {
   const passages: { line: number; text: string }[] = [];
   let previousLine = -1;
@@ -110,7 +110,7 @@ function refused({ line, text }: Passage): readonly ProseProblem[] {
   });
 }
 
-/** A line without a blank after its first word cannot be wrapped: a URL, for example. */
+/** Ignores lines that can't be wrapped because they contain a single long word, e.g. a URL. */
 function tooWide(lines: readonly NumberedLine[]): readonly ProseProblem[] {
   return lines
     .filter(({ text }) => text.length > maxColumns && /\S\s+\S+\s+\S/.test(text))

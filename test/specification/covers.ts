@@ -1,7 +1,7 @@
-// Lets a test declare which items of the specification it covers. The author of the test makes this
-// declaration and reviewers check it. It is not a proof: no program compares the test's assertions
-// with the words of the item. A declaration counts once the test has passed in a complete run
-// (spec-report.ts).
+// Lets a test declare which items of the specification it covers. The author makes the declaration
+// and reviewers check it. That's not a proof, because nothing compares the test's assertions with
+// the item's wording. A declaration counts once the test has passed in a complete run (see
+// spec-report.ts).
 
 import { TestRunner } from 'vitest';
 import type { DatabaseKind } from '../support/databases.ts';
@@ -9,7 +9,7 @@ import type { SpecId } from './spec-ids.ts';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** The items that the test declares, each with the database on which the test ran. */
+    /** The items that the test declares, each with the database that the test ran on. */
     covered?: { readonly id: SpecId; readonly on: DatabaseKind | 'any' }[];
   }
 }
@@ -17,10 +17,10 @@ declare module 'vitest' {
 type Task = NonNullable<ReturnType<typeof TestRunner.getCurrentTest>>;
 
 /**
- * Declares items for a test that runs once on each kind of database:
+ * Declares items for a test that runs once per kind of database:
  * `describe.each(databaseKinds)('… on %s', …)`.
  *
- * @throws Error if no title above the test names its database.
+ * @throws Error if none of the titles above the test mentions a database
  */
 export function covers(...ids: readonly [SpecId, ...SpecId[]]): void {
   const task = currentTest();
@@ -34,15 +34,15 @@ export function covers(...ids: readonly [SpecId, ...SpecId[]]): void {
 }
 
 /**
- * Declares items for a test that does not depend on a database: pure code, an API on scripted
- * services, a call over sockets.
+ * Declares items for a test that doesn't depend on a database, e.g. of pure code, of an API on
+ * scripted services or of a call over sockets.
  */
 export function coversOnAny(...ids: readonly [SpecId, ...SpecId[]]): void {
   record(currentTest(), 'any', ids);
 }
 
 /**
- * Declares items for a concurrent test, which must pass its own task:
+ * Declares items for a concurrent test, which has to pass its own task:
  * `test('…', ({ task }) => …)`.
  */
 export function taskCoversOnAny(task: Task, ...ids: readonly [SpecId, ...SpecId[]]): void {

@@ -1,8 +1,8 @@
-// The id of every endpoint, parameter, header, field and rule of the service's specification, with
-// the words of the specification. An id reads
-// `<area>.<operation>.<query|header|path|body|response|rule>.<name>`. Tests declare the ids that
-// they cover (covers.ts). A complete run fails if no passing test declares one of them
-// (spec-report.ts).
+// Gives each endpoint, parameter, header, field and rule in the service's specification an id,
+// along with the specification's wording. Ids have the form
+// `<area>.<operation>.<query|header|path|body|response|rule>.<name>`. Tests declare which ids they
+// cover (see covers.ts). A complete run fails if any id isn't covered by a passing test (see
+// spec-report.ts).
 
 import { connectionIds } from './ids/connections.ts';
 import { conversationIds } from './ids/conversations.ts';
@@ -13,7 +13,7 @@ import { notificationIds } from './ids/notifications.ts';
 import { tableIds } from './ids/tables.ts';
 import { testRunIds } from './ids/test-runs.ts';
 
-/** The items of the specification about the service as a whole. */
+/** What the specification says about the service as a whole. */
 const serviceIds = {
   'service.auth.rule.jwt': 'All other endpoints use the header `auth` holding a signed token',
   'service.auth.rule.api-key':

@@ -1,4 +1,4 @@
-// The report of a complete run must not overlook an item that no test covers.
+// The report on a complete run must not overlook any item that isn't covered.
 
 import { expect, test } from 'vitest';
 import { type SpecId, specIds } from './spec-ids.ts';

@@ -1,18 +1,18 @@
-// Reports, at the end of a complete run, the items of the specification that no passing test
-// declares. A run of some files or tests says nothing about the other items. It prints no report.
+// At the end of a complete run, reports the items of the specification that no passing test covers.
+// There's no report for a partial run, because it can't tell anything about the other items.
 
 import type { Reporter, TestModule, TestSpecification, Vitest } from 'vitest/node';
 import type { DatabaseKind } from '../support/databases.ts';
 import { type SpecId, specIds } from './spec-ids.ts';
 
-/** Repeats the list of databases.ts: only test files can import that module. */
+/** Duplicates the list in databases.ts because only test files can import that module. */
 const databaseKinds: readonly DatabaseKind[] = ['postgres', 'pglite'];
 
 /**
- * The report lists at most this many items. More are missing only after many tests failed. Those
- * tests report their own failures.
+ * The report lists at most this many items. If there are more, many tests have failed, and these
+ * report their own failures anyway.
  */
-const mostListed = 40;
+const maxListed = 40;
 
 /** The databases on which passing tests cover an item. */
 type Coverage = ReadonlyMap<SpecId, ReadonlySet<DatabaseKind | 'any'>>;
@@ -43,9 +43,9 @@ export class SpecReport implements Reporter {
       [
         `\n ${missing.length} of ${count} items of the specification have no passing test that declares them:`,
         ...missing
-          .slice(0, mostListed)
+          .slice(0, maxListed)
           .map(({ id, on }) => `  ${id} (on ${on.join(' and ')}): ${specIds[id]}`),
-        ...(missing.length > mostListed ? [`  and ${missing.length - mostListed} more`] : []),
+        ...(missing.length > maxListed ? [`  and ${missing.length - maxListed} more`] : []),
         ' A test declares the items that it covers: test/specification/covers.ts\n',
       ].join('\n'),
     );
@@ -59,7 +59,7 @@ export class SpecReport implements Reporter {
   }
 }
 
-/** Returns the items that are not covered, each with the databases that lack a passing test. */
+/** Returns the uncovered items, each with the databases on which no test passed. */
 export function missingFrom(
   coverage: Coverage,
 ): readonly { readonly id: SpecId; readonly on: readonly DatabaseKind[] }[] {

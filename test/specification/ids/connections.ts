@@ -1,4 +1,4 @@
-// The items of the specification about connections, with their ids.
+// What the specification says about connections.
 
 export const connectionIds = {
   'connections.list.header.x-api-key': 'Common request headers: `x-api-key` (required)',

@@ -1,4 +1,4 @@
-// The items of the specification about conversation details, with their ids.
+// What the specification says about conversation details.
 
 export const conversationIds = {
   'conversations.get.header.auth': '`auth` (JWT, required)',

@@ -1,4 +1,4 @@
-// The items of the specification about the dial-out request and its response, with their ids.
+// What the specification says about the dial-out request and its response.
 
 export const dialoutIds = {
   'dialout.start.header.auth': 'header `auth` (JWT)',

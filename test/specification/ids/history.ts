@@ -1,5 +1,5 @@
-// The items of the specification about the conversation history, with their ids. The history has
-// four forms: GET and POST, each as v1 and v2. The ids under `history.messages` apply to all four.
+// What the specification says about the conversation history. The history has four forms, namely
+// GET and POST, each as v1 and v2. The ids under `history.messages` apply to all of them.
 
 export const historyIds = {
   'history.v1-get.rule.path': 'v1 GET `/api/public/bot/{botId}/getMessages`',

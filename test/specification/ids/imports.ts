@@ -1,4 +1,4 @@
-// The items of the specification about the import of contact-center configuration, with their ids.
+// What the specification says about importing contact-center configuration.
 
 export const importIds = {
   'imports.store.header.auth': '`auth` (JWT, required)',

@@ -1,4 +1,4 @@
-// The items of the specification about call notifications, with their ids.
+// What the specification says about call notifications.
 
 export const notificationIds = {
   'notifications.post.rule.method':

@@ -1,4 +1,4 @@
-// The items of the specification about data tables, with their ids.
+// What the specification says about data tables.
 
 export const tableIds = {
   'tables.insert.header.auth': 'header `auth` (JWT)',

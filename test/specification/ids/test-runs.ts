@@ -1,4 +1,4 @@
-// The items of the specification about the status of batch tests, with their ids.
+// What the specification says about the status of batch tests.
 
 export const testRunIds = {
   'test-runs.status.header.auth': 'Header: `auth` (JWT)',
