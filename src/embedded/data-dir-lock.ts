@@ -1,8 +1,8 @@
 // Allows one process per DATA_DIR, because two would destroy each other's PGlite and NATS files.
-// The lock is a unix socket in the folder. The kernel releases it however its holder dies, and it
-// works from every network and pid namespace that mounts the folder, under any path. A pid file
-// would mean nothing in another pid namespace, and a timestamp could not tell a paused process from
-// a dead one.
+// The lock is a unix socket in the folder. The kernel releases it no matter how its holder dies,
+// and it works across network and pid namespaces, wherever they mount the folder. A pid file would
+// be meaningless in another pid namespace, and with a timestamp we couldn't tell a paused process
+// from a dead one.
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,32 +16,32 @@ import { makeFolder } from '../lib/make-folder.ts';
 export type DataDirLock = { release(): Promise<void> };
 
 /**
- * A starting process gives way immediately if its name is the greater one. A process that is still
- * there after this time holds the lock.
+ * A starting process with the greater name gives way immediately, so a process that's still there
+ * after this time must hold the lock.
  */
 const giveWayMs = 1_000;
 const lookAgainMs = 20;
 const socketName = /^lock-[0-9a-f]{16}\.sock$/;
 /**
- * Errors that mean that there is no /proc, or that the folder cannot hold sockets, like some
- * folders that a virtual machine shares with its host.
+ * Errors for a missing /proc, or for a folder that can't hold sockets, e.g. some that a virtual
+ * machine shares with its host.
  */
 const noSocketErrors = new Set(['ENOENT', 'EOPNOTSUPP', 'ENOTSUP', 'EPERM', 'ENOSYS']);
 
 /**
- * Locks the folder. Creates it (0700) if it is missing. Each process listens on a socket with a
- * unique name and then looks for other sockets. Because it listens first, at least one of two
- * simultaneous starts sees the other, and the one with the greater name gives way.
+ * Locks the folder, creating it (0700) if necessary. Each process first listens on a socket with a
+ * unique name and only then looks for other sockets, so if two start simultaneously, at least one
+ * of them sees the other. The one with the greater name gives way.
  *
  * @throws Error that names the folder if another process holds the lock
  */
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   await makeFolder(dataDir);
   const handle = await open(dataDir, 'r');
-  // `unref`, because the lock alone must not keep the process running.
+  // `unref`, because the lock alone shouldn't keep the process running.
   const server = createServer((socket) => socket.destroy()).unref();
   const release = async (): Promise<void> => {
-    // Closing also removes the socket's file.
+    // This removes the socket's file, too.
     await new Promise((resolve) => server.close(resolve));
     await handle.close();
   };
@@ -61,8 +61,8 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
 }
 
 /**
- * @returns the folder of the socket: `dataDir` itself, or a folder in the temporary directory if
- * `dataDir` cannot hold sockets.
+ * @returns the socket's folder: `dataDir` itself, or one in the temporary directory if `dataDir`
+ * can't hold sockets
  */
 async function listenNear(
   dataDir: string,
@@ -87,8 +87,8 @@ async function listenNear(
 }
 
 async function listen(server: Server, path: string): Promise<void> {
-  // Let every user who may enter the folder connect. Otherwise a socket left by root would lock out
-  // the user who owns the folder.
+  // Anyone who may enter the folder may connect. Otherwise a socket that root left behind would
+  // lock out the folder's owner.
   server.listen({ path, readableAll: true, writableAll: true });
   await once(server, 'listening');
 }
@@ -97,14 +97,14 @@ async function isAlone(folder: string, name: string): Promise<boolean> {
   const deadlineMs = performance.now() + giveWayMs;
   for (;;) {
     const names = (await readdir(folder)).filter((each) => socketName.test(each));
-    // Another start may have looked between our bind and our listen, taken our socket for a dead
-    // one, and removed it.
+    // Another process may have looked between our bind and our listen, taken our socket for dead,
+    // and removed it.
     if (!names.includes(name)) return false;
     const others = names.filter((each) => each !== name);
     const answers = await Promise.all(others.map((other) => isAlive(join(folder, other))));
     const alive = others.filter((_other, index) => answers[index]);
     if (alive.length === 0) {
-      // Names are never used twice, so this cannot remove the socket of a live process.
+      // Names are never reused, so this can't remove a live process's socket.
       for (const dead of others) await rm(join(folder, dead), { force: true });
       return true;
     }
@@ -114,8 +114,8 @@ async function isAlone(folder: string, name: string): Promise<boolean> {
 }
 
 /**
- * Returns false if the connection is refused or the file is missing: the process is gone. Any other
- * error means that it may be alive, e.g. the full backlog of a paused process.
+ * Returns false if the process is gone, i.e. the connection is refused or the file is missing. With
+ * any other error it may still be alive, e.g. paused with a full backlog.
  */
 async function isAlive(path: string): Promise<boolean> {
   const socket = createConnection(path);

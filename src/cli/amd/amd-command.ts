@@ -1,5 +1,5 @@
-// Runs `offhook amd`: reads recordings and prints their events. With --plot it also writes a page
-// that draws them.
+// Runs `offhook amd`: reads recordings and prints their events. With --plot, it draws them on an
+// HTML page too.
 
 import { writeFile } from 'node:fs/promises';
 import { timersSchema } from '../../api/dialout/dialout-schema.ts';
@@ -30,7 +30,7 @@ type Heard = {
   audioMs: number;
   listenedMs: number;
   severalChannels: boolean;
-  /** The recordings to draw. Empty without --plot. */
+  /** Recordings to draw. Empty without --plot. */
   readonly plotted: Plotted[];
 };
 

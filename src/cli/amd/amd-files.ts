@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { CliError } from '../cli-error.ts';
 
 /**
- * Enough for 5 minutes of 16-bit stereo at 192 kHz, which is more than detection uses. The rest of
- * a file is not read.
+ * Enough for 5 minutes of 16-bit stereo at 192 kHz, which is more than detection needs. We don't
+ * read the rest of a file.
  */
 const maxBytes = 256 * 1_024 * 1_024;
 
@@ -19,7 +19,7 @@ export async function findRecordings(paths: readonly string[]): Promise<string[]
 
 async function recordingsAt(path: string): Promise<string[]> {
   const stats = await stat(path).catch(() => undefined);
-  // A missing file is reported later, like every other file that cannot be read.
+  // A missing file is reported later, like any other unreadable file.
   if (stats?.isDirectory() !== true) return [path];
   const names = await readdir(path, { recursive: true, encoding: 'utf8' }).catch(
     (error: unknown) => {
@@ -32,10 +32,10 @@ async function recordingsAt(path: string): Promise<string[]> {
     .map((name) => join(path, name));
 }
 
-/** Reads a recording. Returns its bytes, or a message that says why it cannot be read. */
+/** Returns the recording's bytes, or a message that says why it can't be read. */
 export async function readRecording(path: string): Promise<Buffer | string> {
   try {
-    // Reading a pipe or a device might never end.
+    // Reading from a pipe or a device might never end.
     const stats = await stat(path);
     if (!stats.isFile()) return stats.isDirectory() ? 'is a folder' : 'is not a file';
     await using file = await open(path, 'r');

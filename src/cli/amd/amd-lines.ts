@@ -1,4 +1,4 @@
-// Formats the events of a recording as aligned lines for a terminal.
+// Formats a recording's events as aligned lines for the terminal.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 

@@ -1,5 +1,5 @@
-// Runs a recording through the detector, faster than real time. The events are those that a call
-// with this audio would have had.
+// Runs a recording through the detector, faster than real time. A call with the same audio would
+// have had the same events.
 
 import { createDetector } from '../../amd/detector.ts';
 import { frameMs, frameSamples } from '../../amd/frame.ts';
@@ -8,7 +8,7 @@ import type { AmdEvent, AmdEventName } from '../../calls/detection/amd-event.ts'
 
 export type Verdict = 'human' | 'machine' | 'no-speech' | 'timeout' | 'error';
 
-/** Any detector stops within this time: its longest timers are 120 s. */
+/** Every detector stops within this time, because its timers don't exceed 120 s. */
 const longestSilenceMs = 400_000;
 
 const verdicts: Readonly<Partial<Record<AmdEventName, Verdict>>> = {
@@ -19,7 +19,7 @@ const verdicts: Readonly<Partial<Record<AmdEventName, Verdict>>> = {
   amd_error: 'error',
 };
 
-/** Returns the events of a recording. After its end the detector hears silence until it stops. */
+/** Returns a recording's events. After its end, the detector hears silence until it stops. */
 export function listenTo(samples: Int16Array, settings: AmdSettings): readonly AmdEvent[] {
   const detector = createDetector(settings);
   const events: AmdEvent[] = [];
@@ -35,7 +35,7 @@ export function listenTo(samples: Int16Array, settings: AmdSettings): readonly A
   return events;
 }
 
-/** Returns the first verdict, or `machine` if a tone corrected it: only machines beep. */
+/** Returns the first verdict, or `machine` if a tone corrected it, because only machines beep. */
 export function verdictFrom(events: readonly AmdEvent[]): Verdict {
   if (events.some(({ corrects }) => corrects !== undefined)) return 'machine';
   for (const { event } of events) {

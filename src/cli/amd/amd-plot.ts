@@ -1,6 +1,5 @@
-// Builds the page of `offhook amd --plot`: one self-contained HTML file that works offline. It
-// shares its drawing code with the console's call page. This file converts a recording to the input
-// of that code.
+// Builds the page for `offhook amd --plot`: a single HTML file that works offline. The drawing code
+// is the console's, so all we do here is convert a recording to its input.
 
 import { frameMs, frameSamples } from '../../amd/frame.ts';
 import { FrameAnalyzer } from '../../amd/frame-analyzer.ts';
@@ -29,10 +28,7 @@ export type Plotted = {
   readonly events: readonly AmdEvent[];
   readonly verdict: Verdict;
   readonly samples: Int16Array;
-  /**
-   * For a labelled recording: its label, the errors of detection, and the lane that shows the
-   * truth.
-   */
+  /** For a labelled recording: its label, detection's mistakes, and a lane that shows the truth. */
   readonly truth?: {
     readonly label: string;
     readonly faults: readonly string[];
@@ -67,7 +63,7 @@ function drawable({ file, verdict, durationMs, samples, events, truth }: Plotted
   };
 }
 
-/** Returns the loudness of the recording in the format that the gateway stores for a call. */
+/** Returns the recording's loudness, in the format that the gateway stores for a call. */
 function envelopeOf(samples: Int16Array, lengthMs: number): object {
   const recorder = new EnvelopeRecorder();
   for (let at = 0; at < (lengthMs / frameMs) * frameSamples; at += frameSamples) {
@@ -107,7 +103,7 @@ type Trace = {
   readonly wordsMs: readonly number[];
 };
 
-/** A tone is reported this many frames after its end, when it is known to stand alone. */
+/** A tone is reported this many frames after its end, once we know that it stands alone. */
 const reportDelayFrames = 5;
 
 /** Returns what the detector heard in each frame until it stopped. */
@@ -120,7 +116,7 @@ function traceOf(samples: Int16Array, stoppedMs: number): Trace {
   for (let at = 0; at + frameSamples <= end; at += frameSamples) {
     const heard = analyzer.analyze(samples.subarray(at, at + frameSamples), false);
     if (heard.found !== undefined) {
-      // A tone is classified only at its end. All its frames then count as the tone.
+      // A tone isn't classified until its end, so mark all of its frames now.
       const end = Math.max(tones.lastIndexOf(true) + 1, tones.length - reportDelayFrames);
       const start = Math.max(0, end - Math.round(heard.found.ms / frameMs));
       tones.fill(true, start, end);

@@ -4,7 +4,7 @@ import { resample } from '../../sounds/resample.ts';
 import { openWav, type WavFile } from '../../sounds/wav-file.ts';
 
 export type Recording = Pick<WavFile, 'codec' | 'sampleRateHz' | 'channels'> & {
-  /** Samples at 8 kHz, whatever the rate of the file. */
+  /** Samples at 8 kHz, regardless of the file's own rate. */
   readonly samples: Int16Array;
 };
 
@@ -16,8 +16,8 @@ const detectorRateHz = 8_000;
 /** No recording of a telephone call has a higher rate. */
 const maxRateHz = 192_000;
 /**
- * Detection never runs this long (two timers of 120 s, a greeting of 60 s). The rest of a file is
- * ignored.
+ * Detection never runs this long (two 120 s timers and a 60 s greeting), so we ignore the rest of
+ * the file.
  */
 export const maxRecordingMs = 300_000;
 

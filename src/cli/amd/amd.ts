@@ -1,5 +1,5 @@
-// Declares the command `offhook amd`. Its implementation is loaded only when the command runs, so
-// that the other commands start without a detector.
+// Declares `offhook amd`. The implementation isn't loaded until the command runs, so other commands
+// don't have to load a detector.
 
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../cli-context.ts';
@@ -33,7 +33,7 @@ export function addAmdCommand(program: Command, createContext: () => CliContext)
     )
     .addHelpText('after', help)
     .action(async (paths: string[], options: AmdOptions) => {
-      // `offhook amd … | head` closes the pipe early. That is not a failure.
+      // `offhook amd … | head` closes the pipe early, which isn't a failure.
       process.stdout.on('error', () => process.exit(0));
       const { runAmd } = await import('./amd-command.ts');
       await runAmd(createContext(), paths, options);

@@ -1,6 +1,6 @@
-// Ends the nats-server that an earlier, killed process left behind. Two servers must not use the
-// same store, so a new server may start only when the old one is gone. The old process id may
-// belong to another process by now, so we check the command line before sending a signal.
+// Ends the nats-server that an earlier, killed process left behind. Two servers must never use the
+// same store, so we can't start a new one until the old one is gone. By now its process id may
+// belong to some other process, which is why we check the command line before sending a signal.
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -11,8 +11,8 @@ import type { NatsFiles } from './nats-identity.ts';
 const run = promisify(execFile);
 
 /**
- * JetStream normally closes its files within this time. After it we kill the process. The store
- * survives that, as it survives a power cut.
+ * JetStream usually closes its files within this time. If it doesn't, we kill the process. The
+ * store survives that just as it survives a power cut.
  */
 const terminateTimeoutMs = 5_000;
 const killTimeoutMs = 2_000;
@@ -84,8 +84,8 @@ async function isGoneWithin(pid: number, limitMs: number): Promise<boolean> {
 }
 
 /**
- * A zombie has ended, but its parent has not collected the exit code. In a container, the parent
- * may never do that.
+ * A zombie has ended, but its parent hasn't collected the exit code yet. In a container, the parent
+ * may never do so.
  */
 async function isZombie(pid: number): Promise<boolean> {
   try {

@@ -1,6 +1,6 @@
 // What a private nats-server keeps across restarts: its port and credentials, so that bots can
-// reconnect, and a name that distinguishes it from another program on the same port. Stored in
-// DATA_DIR/nats, readable by its owner only.
+// reconnect, and a name by which we recognise it if another program listens on the port. Stored in
+// DATA_DIR/nats, where only the owner can read it.
 
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -58,7 +58,7 @@ export async function loadIdentity(files: NatsFiles): Promise<NatsIdentity> {
   return identity;
 }
 
-/** Moves to another port, because another program has taken the old one. */
+/** Moves to a free port. Call it if another program has taken the old one. */
 export async function moveToFreePort(
   files: NatsFiles,
   identity: NatsIdentity,
@@ -69,7 +69,7 @@ export async function moveToFreePort(
 }
 
 export async function writeConfiguration(files: NatsFiles, identity: NatsIdentity): Promise<void> {
-  // The settings go into a file, because every user of the machine can read command line arguments.
+  // The settings go into a file because any user on the machine can read command line arguments.
   const text = [
     `server_name: ${JSON.stringify(identity.serverName)}`,
     `listen: "127.0.0.1:${identity.port}"`,
@@ -86,7 +86,7 @@ async function readIdentity(path: string): Promise<NatsIdentity | undefined> {
     const parsed = identitySchema.safeParse(JSON.parse(await readFile(path, 'utf8')));
     return parsed.success ? parsed.data : undefined;
   } catch {
-    // The file is missing, or a crash truncated it. A new identity is fine.
+    // The file is missing, or a crash truncated it. Either way, a new identity is fine.
     return undefined;
   }
 }
@@ -97,7 +97,7 @@ function saveIdentity(files: NatsFiles, identity: NatsIdentity): Promise<void> {
 
 async function writePrivate(path: string, text: string): Promise<void> {
   await writeFile(path, text, { mode: 0o600 });
-  // The mode above only applies to a new file.
+  // The mode above only applies to new files.
   await chmod(path, 0o600);
 }
 

@@ -1,12 +1,12 @@
-// Copies the output of the private nats-server into the log of this process. The server writes to a
-// file, and this module reads what is appended to it.
+// Copies the private nats-server's output into our own log. The server writes to a file, and we
+// read whatever gets appended.
 
 import { closeSync, openSync, readSync, statSync, watch } from 'node:fs';
 import type { Logger } from '../../lib/logger.ts';
 
 /** `[1234] 2026/11/22 08:03:07.966 [WRN] …` */
 const linePattern = /^\[\d+\] \S+ \S+ \[([A-Z]{3})\] (.*)$/;
-/** Maps the server's log levels. Its `INF` lines matter only for debugging. */
+/** Maps the server's log levels to ours. Its `INF` lines are only useful for debugging. */
 const levels = {
   TRC: 'trace',
   DBG: 'trace',
@@ -17,7 +17,7 @@ const levels = {
 } as const;
 
 const tailBytes = 2_048;
-/** Longer output is read in several pieces of this size. */
+/** We read longer output in several pieces of this size. */
 const pieceBytes = 64 * 1_024;
 
 /**
@@ -36,7 +36,7 @@ export function followOutput(path: string, logger: Logger): () => void {
     }
   };
   const watcher = watch(path, { persistent: false }, readOn);
-  // The server is usable without its log lines, so a failing watcher is only a warning.
+  // We can live without the server's log lines, so this is just a warning.
   watcher.on('error', (error) =>
     logger.warn({ err: error }, 'the output of nats-server is no longer watched'),
   );
@@ -46,10 +46,7 @@ export function followOutput(path: string, logger: Logger): () => void {
   };
 }
 
-/**
- * The server warns about its configuration file. No other user can read that file, so the warning
- * is expected.
- */
+/** The server warns about its configuration file, but no other user can read that file. */
 const expected = 'Plaintext passwords detected';
 
 function logOutput(line: string, logger: Logger): void {

@@ -1,6 +1,6 @@
-// Finds out what listens on a port by speaking the first lines of the NATS protocol. This
-// distinguishes the private server from another program, and a server that answers from one that
-// only accepts connections.
+// Finds out what listens on a port by speaking the first lines of the NATS protocol. That tells the
+// private server from other programs, and a working server from one that merely accepts
+// connections.
 
 import { connect } from 'node:net';
 import type { NatsIdentity } from './nats-identity.ts';
@@ -8,7 +8,7 @@ import type { NatsIdentity } from './nats-identity.ts';
 export type ProbeResult = 'private server' | 'another program' | 'nothing';
 
 /**
- * INFO and PONG take a few hundred bytes. A program that sends more before the PONG is not the
+ * INFO and PONG fit into a few hundred bytes. A program that sends more before the PONG isn't the
  * private server.
  */
 const maxReplyBytes = 64 * 1024;

@@ -1,7 +1,7 @@
-// Runs a private nats-server with JetStream as a child process if NATS_URL is not configured. It is
-// the real server, and bots connect to it too. It is restarted when it dies, and ends with this
-// process. A server that an earlier, killed process left behind is ended first, because two servers
-// must not open the same store.
+// Runs a private nats-server with JetStream as a child process if NATS_URL isn't set. It's the real
+// server, and bots connect to it too. We restart it if it dies, and it ends with this process. If
+// an earlier, killed process left a server behind, we end that one first, because two servers must
+// never open the same store.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -21,7 +21,7 @@ import { followOutput, readTail } from './nats-output.ts';
 import { probeNats } from './nats-probe.ts';
 import { findNatsServer } from './nats-program.ts';
 
-/** Reading a store of millions of messages at start takes seconds. */
+/** Generous, because reading a store with millions of messages takes seconds. */
 const readyTimeoutMs = 30_000;
 const probeTimeoutMs = 1_000;
 const probeIntervalMs = 25;
@@ -29,16 +29,16 @@ const probeIntervalMs = 25;
 const stopTimeoutMs = 5_000;
 const firstRestartDelayMs = 100;
 const maxRestartDelayMs = 5_000;
-/** A server that ran for this long resets the restart back-off. */
+/** The restart back-off is reset once the server has run for this long. */
 const steadyMs = 10_000;
-/** An error message quotes this many of the server's last output lines. */
+/** Number of the server's last output lines that an error message quotes. */
 const keptLines = 5;
 
 export type NatsServerOptions = {
   readonly dataDir: string;
   /** NATS_SERVER_BIN. Default: `nats-server` on `searchPath`. */
   readonly program?: string;
-  /** PATH, on which the program is looked up. */
+  /** The PATH to search. */
   readonly searchPath: string;
   readonly logger: Logger;
 };
@@ -50,9 +50,9 @@ export type NatsServerExit = {
 };
 
 /**
- * Starts the server. Resolves when it answers.
+ * Starts the server. Resolves once it responds.
  *
- * @throws Error that says how to install a missing program, or why the server does not start
+ * @throws Error that says how to install a missing program, or why the server doesn't start
  */
 export async function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
   const program = await findNatsServer(options.program, options.searchPath);
@@ -102,10 +102,7 @@ export class NatsServer implements AsyncDisposable {
     return this.#child?.pid;
   }
 
-  /**
-   * Calls `listener` whenever the server dies without `stop()`. The server is then restarted in any
-   * case.
-   */
+  /** Calls `listener` whenever the server dies without `stop()`. We restart it in any case. */
   onExit(listener: (exit: NatsServerExit) => void): void {
     this.#exitListeners.push(listener);
   }
@@ -138,8 +135,8 @@ export class NatsServer implements AsyncDisposable {
   }
 
   /**
-   * Removes the exit handler. Must not run before the server has ended: a process that exits during
-   * a slow stop would leave the server behind.
+   * Removes the exit handler. Don't call this before the server has ended, or else a process that
+   * exits during a slow stop would leave the server behind.
    */
   #cleanUp(): void {
     process.removeListener('exit', this.#killOnExit);
@@ -152,14 +149,14 @@ export class NatsServer implements AsyncDisposable {
 
   #launch(): void {
     this.#startedAt = performance.now();
-    // The output goes to a file and not to a pipe. If the server outlived this process, its first
-    // write to a broken pipe would kill it before it has closed its store. Truncating the file at
-    // each start is enough to bound it, because the server writes very little.
+    // The output goes to a file, not a pipe. If the server outlived us, its first write to a broken
+    // pipe would kill it before it could close its store. The server writes very little, so
+    // truncating the file at each start is enough to bound it.
     const output = openSync(this.#files.output, 'w', 0o600);
     const child = spawn(this.#program, ['--config', this.#files.configuration], {
       stdio: ['ignore', 'ignore', output],
-      // Gives the server its own process group. Ctrl-C in a terminal goes to the whole foreground
-      // group, and draining calls still need the server for their events.
+      // The server needs its own process group, because Ctrl-C in a terminal goes to the whole
+      // foreground group, and draining calls still publish events.
       detached: true,
     });
     closeSync(output);
@@ -168,7 +165,7 @@ export class NatsServer implements AsyncDisposable {
     this.#child = child;
     child.once('error', (error) => {
       this.#startError = error.message;
-      // A program that cannot be started emits no `exit`.
+      // If the program can't be started, there's no `exit` event.
       if (child.pid === undefined) this.#onChildExit(child, null, null);
     });
     child.once('exit', (code, signal) => this.#onChildExit(child, code, signal));
@@ -201,8 +198,8 @@ export class NatsServer implements AsyncDisposable {
     const deadline = performance.now() + readyTimeoutMs;
     while (performance.now() < deadline) {
       if ((await probeNats(this.#identity, probeTimeoutMs)) === 'private server') return;
-      // If the server dies during the first start, fail immediately. The configuration or the store
-      // is at fault, and another try would only hide that.
+      // If the server dies during the first start, fail right away. The configuration or the store
+      // must be at fault, and retrying would only hide that.
       if (this.#child === undefined || hasEnded(this.#child)) break;
       await pause(probeIntervalMs);
     }

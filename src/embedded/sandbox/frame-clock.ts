@@ -1,5 +1,5 @@
-// One timer for all calls of the sandbox. It ticks every 20 ms without drift, and stops while there
-// are no calls.
+// One timer for all of the sandbox's calls. It ticks every 20 ms without drift, and stops while
+// there are no calls.
 
 import { frameMs } from './sounds.ts';
 
@@ -10,8 +10,7 @@ export type Ticking = {
 
 /**
  * Maximum number of missed ticks to make up for after a pause of the event loop. A phone's jitter
- * buffer copes with this many packets. We skip the rest of a longer pause, so that no larger burst
- * of packets follows it.
+ * buffer can cope with a burst of this many packets. If the pause was longer, we skip the rest.
  */
 const maxMadeUpTicks = 5;
 
@@ -47,7 +46,7 @@ export class FrameClock {
     const now = this.#now();
     this.#dueAt = Math.max(this.#dueAt, now - maxMadeUpTicks * frameMs);
     for (; this.#dueAt <= now; this.#dueAt += frameMs) {
-      // A member may remove itself during its tick. Iteration over a Set allows that.
+      // A member may remove itself during its tick, which is fine while iterating over a Set.
       for (const member of this.#members) member.tick();
     }
     // Undefined if the last member left during its tick.

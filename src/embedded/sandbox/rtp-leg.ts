@@ -1,5 +1,5 @@
-// A callee's RTP on one UDP socket. It sends packets of 20 ms to the address in the offer, and
-// counts the packets that arrive. A key press replaces the audio while it lasts.
+// A callee's RTP on one UDP socket. It sends 20 ms packets to the address in the offer, and counts
+// the packets that arrive. While a key is pressed, its events replace the audio.
 
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
@@ -14,7 +14,7 @@ import {
 import type { AudioOffer } from './sdp-answer.ts';
 import { frameSamples } from './sounds.ts';
 
-/** Takes the payload of a packet. The payload is valid only until the function returns. */
+/** Receives a packet's payload, which is only valid until the function returns. */
 type OnAudio = (payload: Uint8Array, codec: Codec) => void;
 
 export class RtpLeg {
@@ -45,7 +45,7 @@ export class RtpLeg {
     socket.on('error', () => undefined);
   }
 
-  /** @throws Error if no socket can be opened. */
+  /** @throws Error if the socket can't be opened */
   static async open(
     host: string,
     remote: AudioOffer,
@@ -54,11 +54,11 @@ export class RtpLeg {
     const family = host.includes(':') ? 6 : 4;
     const socket = createSocket({
       type: family === 6 ? 'udp6' : 'udp4',
-      // Never look up a host name from SDP, because that would happen for every packet. SDP should
-      // only contain addresses.
+      // Never resolve host names from SDP. SDP should only contain addresses, and we'd be looking
+      // them up for every packet.
       lookup: (address, _options, callback) => callback(null, address, family),
     });
-    // Register the listener before the bind. Without a look-up, the socket emits `listening` during
+    // Register the listener before the bind: without a look-up, the socket emits `listening` during
     // `bind`.
     const listening = once(socket, 'listening');
     socket.bind(0, host);
@@ -80,8 +80,7 @@ export class RtpLeg {
   }
 
   /**
-   * Starts to send a key with the next frame. Does nothing if the caller accepts no telephone
-   * events.
+   * Starts sending a key with the next frame, unless the caller doesn't accept telephone events.
    */
   press(key: string): void {
     if (this.#remote.telephoneEventPayloadType === undefined) return;
@@ -131,7 +130,7 @@ export class RtpLeg {
     this.#packet.set(payload, rtpHeaderBytes);
     this.packetsSent += 1;
     const { port, host } = this.#remote;
-    // Copy the packet, because the socket may send it after the next frame was written.
+    // Make a copy, because the socket may not send it until we've written the next frame.
     const packet = Buffer.from(this.#packet.subarray(0, rtpHeaderBytes + payload.length));
     this.#socket.send(packet, port, host, () => undefined);
   }
@@ -151,8 +150,8 @@ const volumeDbm0 = 10;
 const endBit = 0x80;
 
 /**
- * A key press as telephone events (RFC 4733), one packet every 20 ms. All packets have the
- * timestamp of the first one, and the last one is sent three times (section 2.5.1.4).
+ * A key press as telephone events (RFC 4733), one packet every 20 ms. All packets carry the first
+ * one's timestamp, and the last one is sent three times (section 2.5.1.4).
  */
 export class KeyPress {
   readonly #event: number;

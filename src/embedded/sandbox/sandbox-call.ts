@@ -1,5 +1,5 @@
-// One call to the sandbox, from the INVITE to its end. It acts only on ticks of the shared clock
-// and on SIP messages; it has no timers of its own.
+// One call to the sandbox, from the INVITE to its end. It doesn't have any timers: everything
+// happens on the shared clock's ticks or on SIP messages.
 
 import { randomInt } from 'node:crypto';
 import type { Logger } from '../../lib/logger.ts';
@@ -27,8 +27,7 @@ export type SandboxCallSummary = {
   readonly packetsSent: number;
   readonly packetsReceived: number;
   /**
-   * Mailboxes only: the audio received after the last beep, in the codec of the call (µ-law or
-   * A-law).
+   * Mailboxes only: the audio received after the last beep, in the call's codec (µ-law or A-law).
    */
   readonly recorded?: Uint8Array;
   /** Only for a callee who talks (`talker.ts`). */
@@ -44,13 +43,11 @@ export type SandboxCallDeps = {
   readonly onEnded: (call: SandboxCall, summary: SandboxCallSummary) => void;
 };
 
-/**
- * The sandbox ends a call after this time, so that a developer's forgotten call does not last
- * forever.
- */
+/** The sandbox ends calls after this time, in case a developer forgets one. */
 const maxCallMs = 600_000;
 /**
- * Length limit of a mailbox's recording: enough for a message, and longer than anyone listens to.
+ * Maximum length of a mailbox's recording. That's plenty for a message, and more than anyone would
+ * listen to.
  */
 const maxRecordingMs = 120_000;
 /** Longer than any caller's ring time-out. */
@@ -59,7 +56,7 @@ const maxRingMs = 300_000;
 type Phase =
   | { readonly name: 'starting' }
   | { readonly name: 'ringing'; readonly offer: AudioOffer }
-  /** The engine has the 200 OK, but the dialog does not exist yet. */
+  /** The engine has the 200 OK, but there's no dialog yet. */
   | { readonly name: 'answering' }
   | { readonly name: 'talking'; readonly dialog: CalleeDialog }
   | { readonly name: 'ended' };
@@ -103,8 +100,8 @@ export class SandboxCall {
     this.#request.on('cancel', () => this.#end('cancelled'));
     if (ringMs === 0 && next.do === 'refuse') return this.#refuse(next.sipStatus);
     const offer = readOffer(this.#request.body ?? '');
-    // 488 Not Acceptable Here: the request has no offer, or an offer without audio that the sandbox
-    // can use.
+    // 488 Not Acceptable Here, because there's no offer, or none with audio that the sandbox can
+    // use.
     if (offer === undefined) return this.#refuse(488);
     const { host } = this.#deps;
     this.#leg = await RtpLeg.open(host, offer, (payload, codec) => this.#hear(payload, codec));
@@ -118,7 +115,7 @@ export class SandboxCall {
   tick(): void {
     this.#totalMs += frameMs;
     this.#phaseMs += frameMs;
-    // drachtio-srf throws if its connection is gone. That must not stop the clock for the other
+    // drachtio-srf throws if its connection is gone, and that mustn't stop the clock for the other
     // calls.
     try {
       this.#advance();
@@ -143,8 +140,8 @@ export class SandboxCall {
   }
 
   /**
-   * Ends the call from the sandbox's side, in any phase. Resolves when the engine has sent the
-   * response or BYE, which may never happen, so bound the wait.
+   * Ends the call from the sandbox's side, in any phase. Resolves once the engine has sent the
+   * response or BYE. That may never happen, so callers should bound the wait.
    */
   async giveUp(): Promise<void> {
     const phase = this.#phase;
@@ -175,7 +172,7 @@ export class SandboxCall {
     const dialog = await srf.createUAS(this.#request, this.#response, {
       localSdp: this.#answerSdp(offer, this.#leg),
     });
-    // The call was cancelled or closed while the 200 OK was on its way.
+    // The call has been cancelled or closed while the 200 OK was on its way.
     if (this.#phase.name !== 'answering') return dialog.destroy({}, () => undefined);
     this.#phase = { name: 'talking', dialog };
     this.#phaseMs = 0;
@@ -215,7 +212,7 @@ export class SandboxCall {
     this.#leg.send(speaker.nextFrame(this.#leg.remote.codec));
   }
 
-  /** Takes the payload of one packet. Ignores audio before the answer. */
+  /** Hears one packet's payload. Ignores audio before the answer. */
   #hear(payload: Uint8Array, codec: Codec): void {
     if (this.#phase.name !== 'talking') return;
     this.#talker?.hear(payload, codec);
@@ -244,11 +241,14 @@ export class SandboxCall {
       response.send(200, { body: this.#answerSdp(offer, this.#leg) });
       return;
     }
-    // An UPDATE without SDP only refreshes the session.
+    // An UPDATE without SDP just refreshes the session.
     response.send(request.method === 'UPDATE' && body === '' ? 200 : 488);
   }
 
-  /** Answers a REFER. Does not place the referred call, but sends a NOTIFY that it was answered. */
+  /**
+   * Accepts a REFER. We don't actually place the referred call, we just send a NOTIFY that it was
+   * answered.
+   */
   #refer(dialog: CalleeDialog, response: CalleeResponse): void {
     if (this.#behaviour.takesRefer !== true) {
       response.send(603);
@@ -283,8 +283,8 @@ export class SandboxCall {
   }
 
   /**
-   * Ends the call as failed. A failure after the end is harmless, e.g. a CANCEL that crossed the
-   * 200 OK, or a BYE that could not be sent.
+   * Ends the call as failed. After the end, failures are harmless, e.g. a CANCEL that crossed the
+   * 200 OK, or a BYE that couldn't be sent.
    */
   #fail(error: unknown): void {
     if (this.#phase.name !== 'ended') {

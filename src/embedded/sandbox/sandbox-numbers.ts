@@ -1,18 +1,17 @@
-// The numbers of the sandbox carrier, and how each behaves when it is dialled. The README, the demo
-// and the tests use this table too. The numbers are from the range that North America reserves for
-// fiction (+1 NPA 555 0100 to 0199). The second digit from the right is the kind: 0 people, 1
-// machines, 2 no answer or silence, 3 refusals.
+// The sandbox carrier's numbers and how each of them behaves. The README, the demo and the tests
+// use this table too. The numbers come from the range that North America reserves for fiction (+1
+// NPA 555 0100 to 0199). The second to last digit is the kind: 0 people, 1 machines, 2 no answer or
+// silence, 3 refusals.
 
 import type { SoundName } from './sounds.ts';
 import type { TalkManner } from './talker.ts';
 
 export type SandboxBehaviour = {
   /**
-   * How long the callee rings before `next`. 0 with a refusal: refuses immediately, without
-   * ringing.
+   * How long the callee rings before `next`. With 0, a refusal comes immediately, without ringing.
    */
   readonly ringMs: number;
-  /** Sound of the early media. If set, the callee rings with 183 and this sound instead of 180. */
+  /** Early media. If set, the callee sends 183 with this sound instead of 180. */
   readonly earlyMedia?: SoundName;
   /** Accepts a REFER and reports that the referred call was answered. */
   readonly takesRefer?: true;
@@ -37,7 +36,7 @@ export type SandboxBehaviour = {
 export type SandboxNumber = {
   /** E.164, with the `+`. */
   readonly number: string;
-  /** Can be dialled instead of the number, as the user part of a SIP URI. */
+  /** You can dial it instead of the number, as the user part of a SIP URI. */
   readonly name: string;
   readonly description: string;
   readonly behaviour: SandboxBehaviour;
@@ -111,7 +110,7 @@ export const sandboxNumbers = [
   {
     number: '+12025550110',
     name: 'voicemail',
-    description: 'rings 1 s, plays a greeting of 5 s and a beep, records for 4 s and hangs up',
+    description: 'rings 1 s, plays a 5 s greeting and a beep, records for 4 s and hangs up',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'answer', sound: 'voicemail', hangUpAfterMs: 10_500, records: true },
@@ -120,7 +119,7 @@ export const sandboxNumbers = [
   {
     number: '+12025550111',
     name: 'voicemail-no-beep',
-    description: 'rings 1 s, plays an announcement of 5 s without a beep and hangs up 5 s later',
+    description: 'rings 1 s, plays a 5 s announcement without a beep and hangs up 5 s later',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'answer', sound: 'announcement', hangUpAfterMs: 10_000 },
@@ -137,7 +136,7 @@ export const sandboxNumbers = [
     number: '+12025550113',
     name: 'voicemail-two-beeps',
     description:
-      'rings 1 s, plays a greeting of 5 s, a beep, and a second beep 1.5 s later; records for 6.6 s and hangs up',
+      'rings 1 s, plays a 5 s greeting, a beep, and a second beep 1.5 s later; records for 6.6 s and hangs up',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'answer', sound: 'voicemailTwice', hangUpAfterMs: 15_000, records: true },
@@ -205,9 +204,7 @@ export const sandboxNumbers = [
 
 export type SandboxName = (typeof sandboxNumbers)[number]['name'];
 
-/**
- * Finds a number by the user part of the request URI: the number with or without `+`, or the name.
- */
+/** Finds a number by the request URI's user part: the number with or without `+`, or the name. */
 export function findSandboxNumber(user: string): SandboxNumber | undefined {
   const wanted = user.replace(/^\+/, '');
   return sandboxNumbers.find((row) => row.number === `+${wanted}` || row.name === wanted);

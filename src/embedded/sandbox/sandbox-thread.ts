@@ -1,5 +1,5 @@
-// Starts the sandbox in its own worker thread. This way the callees keep speaking evenly, as people
-// do, while the gateway's event loop is busy.
+// Starts the sandbox in its own worker thread, so that the callees keep talking as evenly as people
+// do while the gateway's event loop is busy.
 
 import type { Logger } from '../../lib/logger.ts';
 import { type RunningThread, whenStarted } from '../../lib/threads/running-thread.ts';
@@ -20,9 +20,9 @@ export type SandboxThread = SandboxListening & RunningThread;
 /**
  * Starts the sandbox in a thread.
  *
- * @param logger the logger of the process, to which the thread's log lines are relayed
+ * @param logger the process's logger, which receives the thread's log lines
  * @param onCallEnded called at the end of every call
- * @throws Error if the sandbox cannot listen or a recording is missing
+ * @throws Error if the sandbox can't listen or a recording is missing
  */
 export async function startSandboxThread(
   options: SandboxThreadOptions,
@@ -38,7 +38,7 @@ export async function startSandboxThread(
     name: 'the sandbox',
     stopMessage: 'stop',
   });
-  // Every message after the first is the summary of a call.
+  // After the first message, each one is a call's summary.
   worker.on('message', onCallEnded);
   return { ...first, ...thread };
 }

@@ -1,4 +1,4 @@
-// A carrier for first steps, tests and the demo. It speaks real SIP, with its own engine, and real
+// A carrier for first steps, tests and the demo. It speaks real SIP (with its own engine) and real
 // RTP, on loopback. The gateway treats it like any other trunk.
 
 import { randomBytes } from 'node:crypto';
@@ -31,18 +31,21 @@ export type Sandbox = {
   close(): Promise<void>;
 };
 
-/** More simultaneous calls than a gateway on a laptop places. Further calls get a 503. */
+/**
+ * A gateway on a laptop doesn't place this many simultaneous calls. Further calls are rejected with
+ * 503.
+ */
 const maxCalls = 1_000;
 
-/** The engine runs in this process, so it answers quickly or is broken. */
+/** The engine runs in this process, so if it doesn't respond quickly, it's broken. */
 const connectTimeoutMs = 5_000;
 
-/** Bounds the wait for the BYEs of running calls when the sandbox closes. */
+/** How long we wait for BYEs to active calls when the sandbox closes. */
 const closeTimeoutMs = 1_000;
 
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { sipHost, logger } = options;
-  // Load the sounds before anything listens, so that a broken installation fails early.
+  // Load the sounds before listening, so that a broken installation fails early.
   const sounds = createSoundLibrary();
   const secret = randomBytes(16).toString('hex');
   const engine = await startSipEngine({
@@ -114,8 +117,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 }
 
 /**
- * Logs the end of a call. Calls with the talker are logged at `info`, because a developer who tries
- * out a bot wants to know how much of its audio arrived.
+ * Logs a call's end. Calls with the talker are logged at `info`, because developers trying out a
+ * bot want to know how much of its audio arrived.
  */
 function logEnd(logger: Logger, { recorded, ...rest }: SandboxCallSummary): void {
   const summary = recorded === undefined ? rest : { ...rest, recordedMs: recorded.length / 8 };
@@ -123,7 +126,7 @@ function logEnd(logger: Logger, { recorded, ...rest }: SandboxCallSummary): void
   else logger.info(summary, 'the sandbox has talked with a caller');
 }
 
-/** Resolves when the engine passes requests to the sandbox. */
+/** Resolves once the engine passes requests to the sandbox. */
 async function connect(srf: SrfCallee, engine: SipEngine, secret: string): Promise<void> {
   const connected = once(srf, 'connect', { signal: AbortSignal.timeout(connectTimeoutMs) });
   srf.connect({ host: engine.controlHost, port: engine.controlPort, secret });

@@ -1,6 +1,6 @@
-// A call screener. It asks who is calling, waits for an answer, and then either puts the called
-// person through or hangs up. It also hangs up on a caller who says nothing. Its only clocks are
-// its call's ticks and the audio that arrives.
+// A call screener. It asks who is calling, waits for an answer, and then either puts the caller
+// through or hangs up. If the caller doesn't say anything, it hangs up too. Its only clocks are the
+// call's ticks and the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
@@ -8,7 +8,7 @@ import { VoiceTurns } from './voice-turns.ts';
 
 /** This much silence ends the caller's answer. */
 const pauseMs = 1_000;
-/** The called person takes this long to look at the phone and decide. */
+/** How long the person takes to look at the phone and decide. */
 const decidesMs = 1_500;
 
 export class Screener {
@@ -17,8 +17,8 @@ export class Screener {
   #saying: SoundName = 'screenerQuestion';
   #saidMs = 0;
   /**
-   * Silence since the end of the question, or, after the caller's answer, since the end of that
-   * answer.
+   * Silence since the end of the question, or since the end of the caller's answer if there has
+   * been one.
    */
   #waitedMs = 0;
   #isAnswered = false;
@@ -30,19 +30,19 @@ export class Screener {
     this.#rejects = rejects === true;
   }
 
-  /** True once the called person has declined to talk to the caller. */
+  /** True once the person has declined the call. */
   get hasRejected(): boolean {
     return this.#rejects && this.#hasDecided;
   }
 
-  /** How long the caller has been silent since the question. 0 once the caller has answered. */
+  /** How long the caller has been silent since the question, or 0 after an answer. */
   get unansweredMs(): number {
     return this.#isAnswered ? 0 : this.#waitedMs;
   }
 
   /**
-   * Takes the payload of one packet from the caller. Ignores speech while the screener itself
-   * speaks.
+   * Hears one packet's payload from the caller. Ignores speech while the screener itself is
+   * talking.
    */
   hear(payload: Uint8Array, codec: Codec): void {
     if (this.#isSpeaking) return;

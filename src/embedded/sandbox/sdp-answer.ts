@@ -1,5 +1,5 @@
-// The callee's side of offer/answer (RFC 3264). It accepts one audio stream and picks the first
-// G.711 codec of the offer.
+// The callee's side of offer/answer (RFC 3264). It accepts one audio stream, with the offer's first
+// G.711 codec.
 
 import { parse } from 'sdp-transform';
 import type { Codec } from '../../media/g711.ts';
@@ -10,23 +10,26 @@ export type AudioOffer = {
   readonly codec: Codec;
   readonly payloadType: number;
   readonly telephoneEventPayloadType?: number;
-  /** Direction from the caller's view. `inactive` if the caller holds with the address 0.0.0.0. */
+  /**
+   * Direction from the caller's point of view. `inactive` if the caller holds with the address
+   * 0.0.0.0.
+   */
   readonly direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
   /**
-   * Kind and protocol of every media line in the order of the offer, because the answer needs the
-   * same lines.
+   * Kind and protocol of every media line, in the offer's order, because the answer needs the same
+   * lines.
    */
   readonly lines: readonly { readonly kind: string; readonly protocol: string }[];
   /** Index of the accepted audio line in `lines`. */
   readonly line: number;
 };
 
-/** We reject an offer with more media lines, because it may be hostile. */
+/** An offer with more media lines may be hostile, so we reject it. */
 const maxMediaLines = 8;
 
 const staticPayloadTypes: Readonly<Record<string, Codec>> = { 0: 'PCMU', 8: 'PCMA' };
 
-/** @returns undefined if the offer has no audio line that can be accepted. */
+/** @returns undefined if the offer doesn't contain an audio line that we can accept */
 export function readOffer(sdp: string): AudioOffer | undefined {
   try {
     return audioOffer(parse(sdp));
@@ -85,7 +88,7 @@ const answerDirections = {
   inactive: 'inactive',
 } as const;
 
-/** Writes the SDP answer. `version` must grow with every answer in the same call. */
+/** Writes the SDP answer. `version` must increase with every answer in a call. */
 export function writeAnswer(
   offer: AudioOffer,
   local: { readonly host: string; readonly port: number; readonly sessionId: number },

@@ -1,5 +1,5 @@
-// What the sandbox's callees say: recordings and tones, as frames ready to send. Each sound is
-// encoded once per codec.
+// What the sandbox's callees say: recordings and tones, as frames that are ready to send. We encode
+// each sound once per codec.
 
 import { type Codec, encode, silenceByte } from '../../media/g711.ts';
 import { joined, silence, tone } from './tones.ts';
@@ -26,7 +26,7 @@ export type SoundName = (typeof soundNames)[number];
 
 export type Sound = {
   readonly samples: Int16Array;
-  /** If true, the sound starts again when it ends. Otherwise silence follows. */
+  /** True if the sound repeats. Otherwise it's followed by silence. */
   readonly loops: boolean;
 };
 
@@ -37,7 +37,7 @@ export type SoundLibrary = {
   lengthMs(name: SoundName): number;
 };
 
-/** @throws Error if a recording is missing. */
+/** @throws Error if a recording is missing */
 export function createSounds(): Readonly<Record<SoundName, Sound>> {
   const recording = (name: string) => readMulawWav(recordingUrl(name));
   const once = (...parts: Int16Array[]): Sound => ({ samples: joined(parts), loops: false });

@@ -1,5 +1,5 @@
-// Types for the part of drachtio-srf that a callee uses, written from its source code, because the
-// library's own types omit most of it.
+// Types for the part of drachtio-srf that a callee uses. We wrote them from its source code,
+// because the library's own types omit most of it.
 
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
@@ -21,9 +21,7 @@ export type CalleeResponse = {
 };
 
 export type CalleeDialog = {
-  /**
-   * Sends a BYE. Calls back with its response, or with the error if the engine refuses to send it.
-   */
+  /** Sends a BYE. Calls back with the response, or with an error if the engine couldn't send it. */
   destroy(options: object, callback: (error: unknown) => void): void;
   request(
     options: {

@@ -1,7 +1,7 @@
 // A callee who says hello and replies to what the caller says. One variant interrupts a caller who
-// talks for long, but only once. Another variant presses a key instead of its first reply. The
-// talker measures what it hears, so that a developer who tries out a bot sees how much of its audio
-// arrived. Its only clocks are its call's ticks and the audio that arrives.
+// talks for too long, but only once. Another presses a key instead of its first reply. The talker
+// measures what it hears, so that developers trying out a bot can see how much of its audio
+// arrived. Its only clocks are the call's ticks and the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
@@ -9,21 +9,21 @@ import { VoiceTurns } from './voice-turns.ts';
 
 /** What a talker measured during a call. */
 export type TalkSummary = {
-  /** How long the caller spoke, without the pauses. */
+  /** How long the caller spoke, not counting pauses. */
   readonly voiceMs: number;
   /** Number of turns in which the caller spoke. */
   readonly turns: number;
   /** Number of the talker's replies, not counting its hello. */
   readonly answers: number;
   /**
-   * From the start of the talker's interruption to the end of the caller's voice. Absent if the
-   * talker did not interrupt, or if the caller did not stop.
+   * Time from the talker's interruption until the caller went silent. Undefined if the talker
+   * didn't interrupt, or if the caller didn't stop.
    */
   readonly silencedAfterMs?: number;
 };
 
 export type TalkManner = {
-  /** If true, interrupts once, as soon as the caller has talked for 2 s. */
+  /** Interrupts once, as soon as the caller has talked for 2 s. */
   readonly interrupts?: true;
   /** The key to press after the caller's first turn, in place of a reply. */
   readonly presses?: string;
@@ -31,10 +31,10 @@ export type TalkManner = {
   readonly answers?: number;
 };
 
-/** People wait this long before they take a pause for the end of a turn. */
+/** How long people wait before they take a pause for the end of a turn. */
 const pauseMs = 800;
 const interruptAfterMs = 2_000;
-/** Bounds a conversation in which a bot and a talker keep replying to each other. */
+/** Without a limit, a bot and a talker might keep replying to each other forever. */
 const defaultAnswers = 3;
 
 export class Talker {
@@ -51,8 +51,8 @@ export class Talker {
   #ended = 0;
   #answers = 0;
   /**
-   * Length of the audio heard since the interruption began. Undefined unless the talker has
-   * interrupted and the caller still talks.
+   * Length of the audio since the talker interrupted. Undefined unless the caller is still talking
+   * over the interruption.
    */
   #interruptingMs: number | undefined;
   #silencedAfterMs: number | undefined;
@@ -65,7 +65,7 @@ export class Talker {
     this.#mayInterrupt = interrupts === true;
   }
 
-  /** How long neither end has said anything. */
+  /** How long nobody has said anything. */
   get silentMs(): number {
     return this.#silentMs;
   }
@@ -81,7 +81,7 @@ export class Talker {
     };
   }
 
-  /** Takes the payload of one packet from the caller. */
+  /** Hears one packet's payload from the caller. */
   hear(payload: Uint8Array, codec: Codec): void {
     const ms = payload.length / 8;
     const change = this.#turns.hear(payload, codec);
@@ -91,7 +91,7 @@ export class Talker {
     else if (this.#turnMs >= interruptAfterMs && this.#mayInterrupt) this.#interrupt();
   }
 
-  /** Returns the key to press now, exactly once. */
+  /** Returns the key to press now. Each key is only returned once. */
   takeKey(): string | undefined {
     if (!this.#isPressing) return undefined;
     const key = this.#key;
@@ -118,8 +118,8 @@ export class Talker {
   }
 
   /**
-   * Acts on the end of the caller's turn. An interrupted caller gets no reply, because the talker
-   * has already spoken.
+   * Reacts to the end of the caller's turn. A caller who was interrupted doesn't get a reply,
+   * because the talker has just spoken.
    */
   #takeTurn(): void {
     this.#ended += 1;

@@ -3,7 +3,7 @@
 export const sampleRateHz = 8_000;
 const samplesPerMs = sampleRateHz / 1_000;
 
-/** Length of the fade-in and of the fade-out, without which a tone would click. */
+/** Length of the fade-in and fade-out. Without them, tones would click. */
 const rampMs = 5;
 
 export function silence(ms: number): Int16Array {

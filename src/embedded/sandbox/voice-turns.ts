@@ -1,22 +1,25 @@
-// Detects when the other end starts and stops speaking, by the level of its G.711 audio alone. This
-// is enough for a quiet line, the sandbox's talker and the sample bot. In a noisy street, it
-// mistakes noise for a voice. A bot for customers needs a real voice detector.
+// Detects when the other end starts and stops speaking, just by the level of its G.711 audio.
+// That's good enough for quiet lines, the sandbox's talker and the sample bot. But in a noisy
+// street it would mistake noise for a voice, so a bot for real customers needs a real voice
+// detector.
 
 import { type Codec, decodeTable } from '../../media/g711.ts';
 
-/** Above the noise of a telephone line, which is at -50 dBFS or below, and below a quiet voice. */
+/**
+ * Quieter than a quiet voice, but louder than a phone line's noise, which is at -50 dBFS or below.
+ */
 const voiceLevelDbfs = -42;
 const voicePower = (32_768 * 10 ** (voiceLevelDbfs / 20)) ** 2;
-/** This much voice starts a turn. A click or a breath is shorter. */
+/** How much voice starts a turn. Clicks and breaths are shorter. */
 const beginMs = 100;
-/** People pause for less than this within a sentence. */
+/** Within a sentence, people don't usually pause for this long. */
 const defaultPauseMs = 700;
 const bytesPerMs = 8;
 
 export class VoiceTurns {
-  /** True while the other end is in a turn. A pause shorter than the limit belongs to the turn. */
+  /** True during a turn, including its shorter pauses. */
   isSpeaking = false;
-  /** Total voice in all turns, without the pauses. */
+  /** Total voice in all turns, not counting pauses. */
   voiceMs = 0;
   readonly #pauseMs: number;
   /** Voice that may become a turn, less the silence in between. */
@@ -30,8 +33,8 @@ export class VoiceTurns {
   }
 
   /**
-   * Takes the next piece of audio, in the order in which it was spoken. Measures time by the length
-   * of the audio, so that the result does not depend on when packets arrive.
+   * Processes the next piece of audio, in the order in which it was spoken. Time is measured by the
+   * length of the audio, so it doesn't matter when packets arrive.
    */
   hear(payload: Uint8Array, codec: Codec = 'PCMU'): 'began' | 'ended' | undefined {
     const ms = payload.length / bytesPerMs;

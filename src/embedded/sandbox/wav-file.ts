@@ -1,5 +1,5 @@
-// Reads the shipped recordings: RIFF/WAVE, G.711 µ-law, 8 kHz, one channel. Any other content means
-// a broken installation.
+// Reads the recordings that we ship: RIFF/WAVE, G.711 µ-law, 8 kHz, one channel. Anything else
+// means that the installation is broken.
 
 import { readFileSync } from 'node:fs';
 import { decodeTable } from '../../media/g711.ts';
@@ -7,8 +7,8 @@ import { decodeTable } from '../../media/g711.ts';
 const mulawFormat = 7;
 
 /**
- * `src/embedded/sandbox` and `dist/embedded/sandbox` are equally deep, so this path works from
- * both.
+ * This path works from both `src/embedded/sandbox` and `dist/embedded/sandbox`, because they're
+ * equally deep.
  */
 const audioFolder = new URL('../../../src/embedded/sandbox/audio/', import.meta.url);
 
@@ -26,8 +26,8 @@ export function readMulawWav(url: URL): Int16Array {
 export function readMulawBytes(url: URL): Uint8Array {
   const file = readFileSync(url);
   let format: number | undefined;
-  // The chunks follow `RIFF`, a length and `WAVE`. A chunk has a four-letter id, a length, and
-  // content that is padded to an even length.
+  // After `RIFF`, a length and `WAVE`, the file consists of chunks: a four-letter id, a length, and
+  // content that's padded to an even length.
   for (let at = 12; at + 8 <= file.length; ) {
     const id = file.toString('latin1', at, at + 4);
     const length = file.readUInt32LE(at + 4);
