@@ -110,7 +110,7 @@ function refused({ line, text }: Passage): readonly ProseProblem[] {
   });
 }
 
-/** Ignores lines that can't be wrapped because they contain a single long word, e.g. a URL. */
+/** Ignores lines that can't be wrapped, e.g. because they consist of a URL. */
 function tooWide(lines: readonly NumberedLine[]): readonly ProseProblem[] {
   return lines
     .filter(({ text }) => text.length > maxColumns && /\S\s+\S+\s+\S/.test(text))

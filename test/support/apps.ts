@@ -1,5 +1,4 @@
-// Creates an app in the database that the gateway under test will use, as `offhook apps create`
-// does.
+// Creates an app in the database of the gateway under test, just like `offhook apps create`.
 
 import { silentLogger } from '../../src/lib/logger.ts';
 import { scopes } from '../../src/store/apps/app-directory.ts';

@@ -1,7 +1,7 @@
-// Places calls that take seconds each. A test file describes its calls beside the tests. `place`
-// places them all together before the first test, and each test then judges its own call. If the
-// judgement fails and the gateway or the callee stood still during the call, the batch places the
-// call again: the stall, not the product, may have spoiled it.
+// Places calls that take seconds each. A test file describes its calls next to the tests, and
+// `place` places them all together before the first test. Each test then judges its own call. If it
+// fails and the gateway or the callee stood still during the call, we place the call again, because
+// the stall may be to blame rather than the product.
 
 import { ImpairedCallee } from './impaired-callee.ts';
 import type { Laptop } from './laptop.ts';
@@ -54,13 +54,13 @@ export function createCallBatch() {
   return {
     /** A call to a callee that runs `script`. The dialer ends it when detection has stopped. */
     call: (script: Script, request: Request = {}) => add(script, request, true),
-    /** A call to a callee that runs `script`. Only the gateway ends it. */
+    /** The same, but only the gateway ends the call. */
     callEndedByGateway: (script: Script, request: Request = {}) => add(script, request, false),
     place: (laptop: Laptop): void => {
       const watch = watchOf(laptop);
       // The test that judges the call reports its failure.
       const all = Promise.allSettled(calls.map((call) => call({ laptop, watch })));
-      // If the gateway does not answer now, it is asked again when a call is judged.
+      // If the gateway doesn't respond now, we ask again when judging a call.
       watch.during(() => all).catch(() => undefined);
     },
   };

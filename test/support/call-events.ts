@@ -29,8 +29,7 @@ export function someIdentity(overrides: Partial<CallIdentity> = {}): CallIdentit
 }
 
 /**
- * Returns builders for the events of one call. They have the sequence numbers that a real call
- * would give them.
+ * Returns builders for one call's events. They number the events as a real call would.
  */
 export function eventBuilder(identity: CallIdentity = someIdentity()) {
   let eventSequence = 0;
@@ -60,7 +59,7 @@ export function eventBuilder(identity: CallIdentity = someIdentity()) {
       type: 'ringing',
       data: { sipStatus: 180, sipReason: 'Ringing', earlyMedia: false },
     }),
-    /** The example event of a type that a request may select with `notifyEvents`. */
+    /** An example event of a type that requests can select with `notifyEvents`. */
     selected: (type: SelectedEventType): CallEvent => {
       const { time, eventSequence: number } = envelope(type);
       return exampleEvent(type, { identity, time, eventSequence: number, ...notified() });

@@ -38,7 +38,7 @@ export function acceptedCall(changes: Partial<AcceptedCall> = {}): AcceptedCall 
   };
 }
 
-/** Inserts a call in the state that it has while a process dials it. */
+/** Inserts a call in the state in which a process is dialling it. */
 export async function insertCall(
   pool: Pick<Pool, 'query'>,
   changes: Partial<AcceptedCall> = {},

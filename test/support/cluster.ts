@@ -1,5 +1,5 @@
-// Starts several gateway processes as in production: with one PostgreSQL, one NATS, one SIP engine
-// in its own process, and one trunk to phones that record every call. A test can kill, stop and
+// Starts several gateway processes as in production, with one PostgreSQL, one NATS, one SIP engine
+// in its own process, and one trunk to phones that record every call. Tests can kill, stop and
 // restart each part.
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -25,7 +25,7 @@ const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 export type ClusterOptions = {
   /** The URL of an empty database that no other test uses. */
   readonly databaseUrl: string;
-  /** Lines of the trunk in addition to its name and gateway, e.g. `callsPerSecond: 20`. */
+  /** Additional lines for the trunk, e.g. `callsPerSecond: 20`. */
   readonly trunk?: readonly string[];
   readonly variables?: Readonly<Record<string, string>>;
   /** The port at which the phones receive audio. Default: they receive no audio. */
@@ -41,10 +41,10 @@ export type Part = { kill(): Promise<void>; stop(): void; resume(): void; start(
 export type Cluster = AsyncDisposable & {
   readonly farEnd: FarEnd;
   readonly receiver: Receiver;
-  /** Restarts automatically when it is killed. */
+  /** Restarts automatically if a test kills it. */
   readonly nats: NatsServer;
   readonly engine: Part & { readonly url: string };
-  /** Starts the node `name`. A second start under the same name is a restart. */
+  /** Starts the node `name`. Using the same name again restarts it. */
   startNode(
     name: string,
     variables?: Readonly<Record<string, string>>,
@@ -100,7 +100,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
         build,
       );
       cleanups.push(() => {
-        // A process that is stopped by SIGSTOP does not handle SIGTERM.
+        // A process can't handle SIGTERM while SIGSTOP has stopped it.
         gateway.child.kill('SIGCONT');
         return gateway.terminate();
       });
@@ -135,8 +135,8 @@ function trunkFile(port: number, lines: readonly string[]): string {
 let ranges = 0;
 
 /**
- * Gives the nodes of a storm or a bench disjoint media ports. Under vitest, `startGateway` chooses
- * the ports.
+ * Gives the nodes in a storm or a bench disjoint media ports. Under vitest, `startGateway` does
+ * that.
  */
 function stormMediaPorts(): Record<string, string> {
   if (process.env['VITEST'] !== undefined) return {};

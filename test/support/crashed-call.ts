@@ -1,5 +1,5 @@
-// Recovers a call after the death of its process, from what SQL and the stream hold. Expects one
-// complete timeline, and one hang-up of each far end that may still be in the call.
+// Recovers a call after its process has died, using only what SQL and the stream hold. Expects one
+// complete timeline and exactly one hang-up for each far end that may still be in the call.
 
 import { expect } from 'vitest';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
@@ -45,8 +45,8 @@ function nextProcess(world: DialoutWorld, ownerId: string, at: Date, hungUp: Sto
 async function recover({ world, outbox, row, random }: CrashedCall) {
   const at = new Date(row.call.acceptedAt.getTime() + 1_000_000);
   const hungUpBefore: StoredLeg[] = [];
-  // The next process may also die: before it begins, or when SQL holds all ends and the stream only
-  // some of them.
+  // The next process may die too, either before it begins or when all ends are in SQL but only some
+  // are on the stream.
   if (random() < 0.3) {
     world.isPublishing = random() < 0.5;
     const dying = nextProcess(world, 'node-2/next', at, hungUpBefore);
@@ -77,8 +77,8 @@ function sipCallIdsOf(legs: readonly StoredLeg[]): readonly string[] {
 }
 
 /**
- * Expects one complete timeline of the call, whatever the next process does. If that process also
- * dies, the process after it completes the timeline.
+ * Expects one complete timeline for the call, no matter what the next process does. If that one
+ * dies too, the process after it must complete the timeline.
  */
 export async function expectOneWholeStory(crashed: CrashedCall) {
   const { world, row } = crashed;
@@ -87,7 +87,7 @@ export async function expectOneWholeStory(crashed: CrashedCall) {
   const { left, hungUp } = await recover(crashed);
 
   const story = world.timelineOf(row.call.callId);
-  // Events that were stored or published before the crash do not change.
+  // Events stored or published before the crash mustn't change.
   expect(story.slice(0, committed.length)).toEqual(committed);
   expect(world.stream.slice(0, before.length)).toEqual(before);
   expect(world.stream).toEqual(story);
@@ -96,7 +96,7 @@ export async function expectOneWholeStory(crashed: CrashedCall) {
   expect(story.map((event) => event.eventSequence)).toEqual(story.map((_, index) => index + 1));
   const notified = story.flatMap(({ data }) => data.notificationSequence ?? []);
   expect(notified).toEqual(notified.map((_, index) => index + 1));
-  // A call that selects events notifies all of its events.
+  // If a call selects events, all its events are notified.
   if ((row.call.request.notifyEvents ?? []).length > 0) expect(notified).toHaveLength(story.length);
   const ends = story.filter(({ type }) => type === 'completed' || type === 'failed');
   expect(ends).toEqual(story.slice(-1));

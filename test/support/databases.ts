@@ -31,8 +31,8 @@ export type TestDatabase = Database & {
 
 export type TestDatabaseOptions = {
   /**
-   * For a test that changes more than rows: tables, plans or statistics. No other test uses this
-   * database before or after it. Default: false.
+   * Set this if the test changes more than rows, i.e. tables, plans or statistics. It then gets a
+   * database that no other test uses before or after it. Default: false.
    */
   readonly own?: boolean;
 };
@@ -57,7 +57,7 @@ export async function openTestDatabase(
   return { ...database, close, remove, [Symbol.asyncDispose]: remove };
 }
 
-/** Creates a database without opening it. The end of the run removes it. */
+/** Creates a database without opening it. It is removed at the end of the run. */
 export async function makeTestDatabase(kind: DatabaseKind): Promise<Location> {
   const dataDir = await mkdtemp(join(inject('sharedFolder'), 'data-'));
   return kind === 'postgres' ? await clonePostgres(dataDir) : await seeded(dataDir);
@@ -90,8 +90,7 @@ const idle: (TestDatabase & AsyncDisposable)[] = [];
 
 async function giveBack(database: TestDatabase & AsyncDisposable): Promise<void> {
   await database.clear();
-  // Remove what a test left beside the database (a key, a dev app), so that the next test does not
-  // find it.
+  // Remove anything that the test left next to the database, e.g. a key or a dev app.
   for (const name of await readdir(database.location.dataDir)) {
     if (!name.startsWith('pglite'))
       await rm(join(database.location.dataDir, name), { recursive: true, force: true });
@@ -140,8 +139,8 @@ async function asSuperuser(statement: string): Promise<void> {
 // ── PGlite: a data folder with the schema, copied, because creating one takes seconds ──
 
 /**
- * Puts an embedded database into `dataDir`. A gateway that starts there finds it as after its first
- * start.
+ * Puts an embedded database into `dataDir`. To a gateway it looks as if it had started there
+ * before.
  */
 export async function seedPglite(dataDir: string): Promise<void> {
   const template = join(inject('sharedFolder'), 'pglite-template');
@@ -189,7 +188,7 @@ async function once(name: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      // The next test file tries again, and fails with the reason.
+      // Let the next test file try again and fail with the same reason.
       await rm(join(folder, `${name}.begun`), { recursive: true });
       throw error;
     }

@@ -1,5 +1,5 @@
-// A dialer application that calls the HTTP API as users do, with the credentials of an app (in the
-// embedded profile: the `dev` app).
+// A dialer application that uses the HTTP API like any client, with an app's credentials. In the
+// embedded profile that's the `dev` app.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ export async function createDialer(httpUrl: string, app: DevApp) {
     body?: unknown,
     headers: Record<string, string> = {},
   ) {
-    // `fetch` costs several times as much CPU, which would distort a bench on the same cores.
+    // `fetch` needs several times as much CPU, which would distort benches on the same cores.
     const response = await undiciRequest(`${httpUrl}${path}`, {
       method,
       headers: {
@@ -65,7 +65,7 @@ export async function createDialer(httpUrl: string, app: DevApp) {
     token,
     app,
     request,
-    /** Sends a dial-out and returns the answer, whatever its status. */
+    /** Sends a dial-out and returns the response, even if it is an error. */
     post: (body: Record<string, unknown>, headers: Record<string, string> = {}) =>
       request(
         'POST',

@@ -1,5 +1,5 @@
-// Simulates in memory what outlives a process: the rows of SQL and the stream. Tests let a process
-// die at any point and check what the next process does with the remains.
+// An in-memory simulation of what outlives a process: the rows in SQL and the stream. Tests let a
+// process die at any point and check what the next one makes of the remains.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
@@ -23,7 +23,7 @@ type Row = {
   answeredAt: Date | undefined;
   readonly events: CallEvent[];
   end: TerminalEvent | undefined;
-  /** Sequence number of the last event that is known to be on the stream. */
+  /** Sequence number of the last event known to be on the stream. */
   publishedThrough: number;
   /** True if all events are on the stream and no far end is left in the call. */
   isSettled: boolean;
@@ -35,7 +35,7 @@ export type WorldProcess = {
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
   readonly settle: (callId: CallId) => void;
   readonly legsAreOver: (callId: CallId) => void;
-  /** Whether events of the call are still being published. */
+  /** Returns true while some of the call's events are still being published. */
   readonly holds: (callId: CallId) => boolean;
 };
 
@@ -68,7 +68,7 @@ export class DialoutWorld {
         .map(unsettledOf),
   };
 
-  /** Accepts a call as the intake does: with its first event, and without an owner. */
+  /** Accepts a call like the intake does, i.e. with its first event but without an owner. */
   accept(call: AcceptedCall): void {
     this.#rows.set(call.callId, {
       ...{ call, ownerId: undefined, previousOwnerId: undefined, legs: new Map() },
@@ -111,8 +111,8 @@ export class DialoutWorld {
 
   /**
    * Appends a step as the SQL statement does: all or nothing.
-   * @returns the events that now hold, or undefined if the call has ended or belongs to another
-   * process.
+   * @returns the events that are now valid, or undefined if the call has ended or belongs to
+   *   another process
    */
   append(
     ownerId: string,
@@ -287,7 +287,7 @@ function isEnd(event: CallEvent): event is TerminalEvent {
   return event.type === 'completed' || event.type === 'failed';
 }
 
-/** Lets promises settle. Nothing in this world waits on real time. */
+/** Lets promises settle. That's enough, because nothing in this world waits for real time. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

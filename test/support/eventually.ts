@@ -1,9 +1,6 @@
 // Waits until a condition holds. The error of a time-out names the condition.
 
-/**
- * Ten seconds: a loaded machine may stand still for some seconds, but failures should not take
- * long.
- */
+/** A loaded machine may stand still for a few seconds, but we don't want failures to take long. */
 const defaultWithinMs = 10_000;
 const pollMs = 5;
 
@@ -11,7 +8,7 @@ const pollMs = 5;
  * Polls `condition` until it is true.
  * @param what a clause that names the condition, e.g. `the call ends`. A function is called only
  *   after the time-out.
- * @param withinMs is needed only if the condition takes more than about 5 s by design.
+ * @param withinMs only needed if the condition takes more than about 5 s by design.
  * @throws Error that names `what` after `withinMs`. An error thrown by `condition` passes through.
  */
 export async function eventually(

@@ -1,6 +1,6 @@
-// Phones behind one UDP socket. The number determines how its phone behaves. The phones implement
-// RFC 3261 independently of our engine. They retransmit what a callee must retransmit, and record
-// when each call began and ended.
+// Phones behind one UDP socket. Each phone's number determines how it behaves. The phones implement
+// RFC 3261 independently of our engine: they retransmit whatever a callee must retransmit, and
+// record when each call began and ended.
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { freeUdpPort } from './free-port.ts';
 import { type PhoneVoices, type VoiceName, voiceNames } from './phone-voices.ts';
 import { first, type Message, parse, response, sdpOf } from './sip-text.ts';
 
-/** The call of one Call-ID. Instants are by `Date.now()`. */
+/** A call, identified by its Call-ID. All instants come from `Date.now()`. */
 export type FarCall = {
   readonly sipCallId: string;
   readonly number: string;
@@ -19,8 +19,8 @@ export type FarCall = {
   answeredAt?: number;
   acknowledgedAt?: number;
   /**
-   * BYEs of the caller, without retransmissions. The first BYE is answered with 200, a BYE after
-   * the end of the call with 481.
+   * The caller's BYEs, without retransmissions. The first BYE gets a 200 response, and any BYE
+   * after the end of the call gets a 481.
    */
   readonly byes: { readonly at: number; readonly status: 200 | 481 }[];
   /** When either side sent BYE, or the phone sent a final response other than 200. */
@@ -31,7 +31,7 @@ type Dialog = FarCall & {
   readonly invite: Message;
   readonly from: RemoteInfo;
   readonly timers: Set<NodeJS.Timeout>;
-  /** The answer to each BYE, by its branch (RFC 3261, 17.2.3). */
+  /** The status of the response to each BYE, by branch (RFC 3261, 17.2.3). */
   readonly byeAnswers: Map<string, 200 | 481>;
   lastResponse: string;
   hasReferred?: boolean;
@@ -74,10 +74,10 @@ export function numberFor(behaviour: Behaviour, tenths: number, index: number): 
 
 /** RFC 3261, section 13.3.1.4: the callee retransmits a 200 until the ACK, for 64 * T1. */
 const t1Ms = 500;
-/** The discard port (RFC 863): nobody listens there. */
+/** The discard port (RFC 863), where nobody listens. */
 const discardPort = 9;
 const ringAfterMs = 20;
-/** Phones stop ringing after this time even if their caller is lost. */
+/** How long a phone rings at most, even if its caller has vanished. */
 const ringsForMs = 30_000;
 const answerAfterMs = 60;
 const oneSecondMs = 1_000;
@@ -98,7 +98,7 @@ export class FarEnd implements AsyncDisposable {
     socket.on('message', (data, from) => this.#onMessage(data.toString(), from));
   }
 
-  /** `audioPort`: where phones without a voice receive audio. Default: the discard port. */
+  /** @param audioPort where phones without a voice receive audio */
   static async start(audioPort = discardPort, voices?: PhoneVoices): Promise<FarEnd> {
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
     const farEnd = new FarEnd(socket, audioPort, voices);
@@ -301,8 +301,8 @@ export class FarEnd implements AsyncDisposable {
 }
 
 /**
- * Returns the status for a BYE. RFC 3261, 15.1.2: 481 if the dialog no longer exists. A
- * retransmission gets the same answer as the first BYE.
+ * Returns the status for the response to a BYE: 481 if the dialog doesn't exist any more (RFC 3261,
+ * 15.1.2). A retransmission gets the same response as the first BYE.
  */
 function byeStatus(bye: Message, dialog: Dialog | undefined): 200 | 481 {
   if (dialog === undefined) return 481;

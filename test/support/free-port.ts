@@ -1,7 +1,7 @@
-// Finds free ports that no other test gets: for servers that restart on the same port, for ports
-// that may receive packets long after their owner is gone, and for the media of a gateway. Avoids
-// the ephemeral ports of the system (32,768 and up; on other systems 49,152 and up), because any
-// program could get one a moment later.
+// Finds free ports that no other test gets. We need them for servers that restart on the same port,
+// for ports that may receive packets long after their owner is gone, and for a gateway's media. We
+// avoid the system's ephemeral ports (32,768 and up, or 49,152 and up on some systems), because any
+// program might grab one of those a moment later.
 
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -10,12 +10,12 @@ import { createServer, type Server } from 'node:net';
 
 const range = [10_000, 20_000] as const;
 /**
- * A caller binds its port later, while other processes look for ports. So each port is claimed by
- * listening on a second TCP port that stands for it. The system releases the claim however the
- * process ends.
+ * A test binds its port later, and meanwhile other processes may be looking for ports too. So we
+ * claim each port by listening on a second TCP port that stands for it. The system releases the
+ * claim no matter how the process ends.
  */
 const claimOffset = 10_000;
-/** This is enough: only a few of the ten thousand ports are taken. */
+/** Plenty, because only a few of the ten thousand ports are taken. */
 const tries = 100;
 
 /**
@@ -38,7 +38,7 @@ export async function freeUdpPort(): Promise<number> {
   throw new Error('no free port');
 }
 
-/** A range of ports that no other test gets until the range is disposed of or the process ends. */
+/** A range of ports that is ours until we dispose of it or the process ends. */
 export type PortRange = AsyncDisposable & { readonly portMin: number; readonly portMax: number };
 
 /** Returns `size` consecutive UDP ports. */
@@ -103,7 +103,7 @@ async function isFree(port: number): Promise<boolean> {
   }
 }
 
-/** Checks the ports one after the other: checking them concurrently would open too many sockets. */
+/** Checks one port at a time, because checking them all at once would open too many sockets. */
 async function areFree(portMin: number, portMax: number): Promise<boolean> {
   for (let port = portMin; port <= portMax; port += 1) if (!(await isUdpFree(port))) return false;
   return true;

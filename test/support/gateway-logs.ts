@@ -1,4 +1,4 @@
-// Keeps the last outputs of the gateways and sipps of this worker, to explain a failure.
+// Keeps the latest output of this worker's gateways and sipps, to help explain a failure.
 
 const maxLogs = 12;
 const maxLogChars = 8_000;
@@ -10,7 +10,7 @@ export function keepLog(log: () => string): void {
   logs.splice(0, logs.length - maxLogs);
 }
 
-/** Drops all logs. The logs of another test file do not explain a failure. */
+/** Drops all logs, because another test file's logs can't explain a failure. */
 export function forgetLogs(): void {
   logs.splice(0);
 }

@@ -1,5 +1,5 @@
-// Runs the gateway as its users do: in its own process, from the build, with its own DATA_DIR and
-// free ports. A test can kill it and restart it on its data.
+// Runs the gateway the way users do: in its own process, from the build, with its own DATA_DIR and
+// free ports. Tests can kill it and restart it on the same data.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,19 +14,20 @@ import { keepLog } from './gateway-logs.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 /**
- * Options of Node for a process that lives for seconds. Optimising WebAssembly would take a third
- * of the CPU of a start, and optimising JavaScript a fifth. With these options, Node optimises
- * JavaScript only after fifteen times as much executed code. Benches run without them, as users do.
+ * Node options for a process that lives only for seconds. Optimising WebAssembly would take a third
+ * of a start's CPU time, and optimising JavaScript a fifth. With these options, Node waits for
+ * fifteen times as much executed code before it optimises JavaScript. Benches don't use them,
+ * because users don't either.
  */
 export const shortLifeOptions: readonly string[] =
   process.env['VITEST'] === undefined ? [] : ['--liftoff-only', '--interrupt-budget=1000000'];
 /**
- * Each gateway under test has its own ports, so late packets of an ended call never reach a call of
- * another gateway. Tests have at most sixty concurrent calls, some with two legs. In a bench the
- * gateway is alone and uses the default ports.
+ * Each gateway under test has its own ports, so that late packets from an ended call can't reach
+ * another gateway's call. Tests have at most sixty concurrent calls, some with two legs. In a bench
+ * the gateway is alone and uses the default ports.
  */
 const testMediaPorts = 300;
-/** A start is slow on a machine that is busy with ten other things. */
+/** Starts can be slow if the machine is busy with ten other things. */
 const startTimeoutMs = 60_000;
 
 export type RuntimeFile = {
@@ -108,8 +109,8 @@ export async function startGateway(
 }
 
 /**
- * Waits for the runtime file of the process. Compares the pid, because the file of an earlier
- * process may still exist.
+ * Waits for the process's runtime file. We compare the pid because the file of an earlier process
+ * may still be around.
  */
 async function untilUp(
   child: ChildProcess,

@@ -11,7 +11,7 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** URL for the superuser. Each test creates its own database. */
     readonly postgresUrl: string;
-    /** The shared folder. The end of the run removes it. */
+    /** The shared folder. It is removed at the end of the run. */
     readonly sharedFolder: string;
   }
 }

@@ -1,4 +1,4 @@
-// Receivers that delay a sender, by malice or by accident. Each answers correctly until `turn()`.
+// Receivers that delay a sender, by malice or by accident. They respond correctly until `turn()`.
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +20,7 @@ export type HostileReceiver = {
 
 const dripEveryMs = 400;
 const pourEveryMs = 20;
-/** Far below the time-out of an attempt, and far above the time of a good receiver. */
+/** Far below an attempt's time-out, but far longer than a good receiver would take. */
 const lateMs = 8_000;
 
 const manners = {
@@ -96,8 +96,8 @@ export async function startHostileReceiver(manner: Manner): Promise<HostileRecei
 }
 
 /**
- * Starts a thread that can stand still. The system then accepts one or two connections that nobody
- * reads, and drops further connection attempts.
+ * Starts a thread that can stand still. When it does, the system accepts one or two more
+ * connections that nobody reads, then drops any further attempts.
  */
 async function startDeaf(): Promise<HostileReceiver> {
   const gate = new Int32Array(new SharedArrayBuffer(4));

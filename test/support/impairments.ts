@@ -1,5 +1,5 @@
-// Impairments of an RTP stream, as changes to a plan of when each packet is sent. The functions are
-// pure: the same plan and the same random numbers give the same stream.
+// Impairs an RTP stream by changing the plan for when to send each packet. The functions are pure,
+// so the same plan and random numbers always give the same stream.
 
 import { decodeTable, encode } from '../../src/media/g711.ts';
 import { comfortNoisePayloadType } from '../../src/media/sdp.ts';
@@ -8,11 +8,11 @@ export const packetMs = 20;
 const packetSamples = 160;
 /** About -44 dBFS. */
 const quietPeak = 200;
-/** 200 ms: a sender treats a shorter pause as a pause within a word. */
+/** 200 ms. Senders treat a shorter pause as one within a word. */
 const hangoverPackets = 10;
 /** One comfort noise packet per ten packets: five per second. */
 const comfortNoiseEvery = 10;
-/** Level of the comfort noise: -60 dBov. */
+/** -60 dBov. */
 const comfortNoise = Uint8Array.of(60);
 
 export type PlannedPacket = {
@@ -89,7 +89,7 @@ export function stallEvery(everyMs: number, stallMs: number): Impairment {
     });
 }
 
-/** Simulates a sender whose clock runs at another speed: 1.02 is 2 % slow. */
+/** Simulates a sender whose clock is off. A factor of 1.02 makes it 2 % slow. */
 export function drift(factor: number): Impairment {
   return (plan) => plan.map((packet) => ({ ...packet, sendAtMs: packet.sendAtMs * factor }));
 }
@@ -122,7 +122,7 @@ export const suppressSilence: Impairment = (plan) => {
     if ((silent - hangoverPackets) % comfortNoiseEvery !== 1) return [];
     return [{ ...packet, payloadType: comfortNoisePayloadType, payload: comfortNoise }];
   });
-  // A packet that is not sent has no sequence number. The timestamp shows the gap.
+  // Packets that aren't sent don't use up sequence numbers. Only the timestamp shows the gap.
   return sent.map((packet, sequence) => ({ ...packet, sequence }));
 };
 

@@ -1,12 +1,12 @@
-// What a developer has on a laptop: a gateway without configuration, a receiver of its
-// notifications, and a bot that reads its events on NATS.
+// A developer's laptop: a gateway without configuration, a receiver for its notifications, and a
+// bot that reads its events from NATS.
 
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { makeSeededDataDir } from './databases.ts';
 import { startGateway } from './gateway-process.ts';
 import { startReceiver } from './receiver.ts';
 
-/** The members of an event that tests use. An event has more. */
+/** The fields of an event that the tests use. The event contains more. */
 export type PublishedEvent = {
   readonly id: string;
   readonly type: string;
@@ -35,8 +35,8 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
   nats.subscribe('offhook.call.>', {
     callback: (_error, message) => void events.push(message.json<PublishedEvent>()),
   });
-  // NATS must have processed the subscription. The events of the first call come over another
-  // connection, which NATS may serve before this one.
+  // Make sure that NATS has processed the subscription. The first call's events come over a
+  // different connection, which NATS might serve first.
   await nats.flush();
   return {
     gateway,
@@ -52,9 +52,8 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
         ...more,
       }),
     /**
-     * Returns the number of late 20 ms playout ticks since the gateway started. This is an upper
-     * bound of the ticks that a call has missed, because a late tick counts once for its worker and
-     * once for each call.
+     * Returns the number of late 20 ms playout ticks since the gateway started. A call may have
+     * missed fewer, because we count a late tick once for its worker and once for each call.
      */
     async lateTicks(): Promise<number> {
       const text = await (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();

@@ -1,4 +1,4 @@
-// An answered call of this process, as the code for commands sees it.
+// One of this process's answered calls, as the code that runs commands sees it.
 
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { LiveCall } from '../../src/calls/life/call-registry.ts';

@@ -1,10 +1,10 @@
-// Prints the output of the gateways of a failed test beside the failure: on a CI machine, nobody
-// can look at it later.
+// When a test fails, prints the output of its gateways next to the failure, because nobody can look
+// at it later on a CI machine.
 
 import { afterEach } from 'vitest';
 import { forgetLogs, lastLogs } from './gateway-logs.ts';
 
-// vitest runs this file again for each test file of a worker, but not the modules that it imports.
+// vitest runs this file again for each test file in a worker, but not the modules that it imports.
 forgetLogs();
 
 afterEach(({ task }) => {

@@ -1,6 +1,6 @@
-// The outbox of a process that will die. Like the real outbox it has at most one waiting step and
-// one step under way. The test decides when and how SQL handles the step, and which events reach
-// the stream.
+// The outbox of a process that is going to die. Like the real one, it holds at most one waiting
+// step and one step under way. The test decides when and how SQL handles a step, and which events
+// make it to the stream.
 
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
@@ -54,7 +54,7 @@ export class MortalOutbox implements CallOutbox {
     this.#result = { events };
   }
 
-  /** Reports the result of SQL to the process. */
+  /** Reports SQL's result to the process. */
   confirm(): void {
     if (this.#underWay === undefined || this.#result === undefined) return;
     const { events } = this.#result;
@@ -65,8 +65,8 @@ export class MortalOutbox implements CallOutbox {
   }
 
   /**
-   * Breaks the connection, before or after SQL runs the statement. The outbox merges the step with
-   * the steps that came in the meantime, and retries it.
+   * Breaks the connection, either before or after SQL runs the statement. The outbox merges the
+   * step with any that have arrived in the meantime, then retries.
    */
   fail(): void {
     if (this.#underWay === undefined) return;

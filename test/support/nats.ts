@@ -12,8 +12,8 @@ export type TestNats = {
   readonly dataDir: string;
   readonly url: string;
   /**
-   * Opens a connection. Each connection has a separate prefix by default, so that tests of one file
-   * do not see each other's streams.
+   * Opens a connection. By default each connection uses a separate prefix, so that tests in one
+   * file don't see each other's streams.
    */
   connect(prefix?: string): Promise<EventConnection>;
   /** Closes all connections, stops the server and removes the folder. */
