@@ -1,4 +1,4 @@
-// The services that the parts of an engine share. `startSipEngine` creates them.
+// Services that the engine's parts share, created by `startSipEngine`.
 
 import type { Logger } from '../../lib/logger.ts';
 import type { CallReports } from './dialog/call-reports.ts';

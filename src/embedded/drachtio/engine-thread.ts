@@ -1,5 +1,5 @@
-// Starts the SIP engine in a worker thread, so that it does not share the gateway's event loop. The
-// caller learns through `onExit` that the thread died, and decides whether to restart it.
+// Starts the SIP engine in a worker thread, so that it doesn't share the gateway's event loop. If
+// the thread dies, `onExit` notifies the caller, who decides whether to restart it.
 
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../../lib/logger.ts';
@@ -23,7 +23,7 @@ export type SipEngineThread = RunningThread &
 
 type Listening = Extract<EngineThreadMessage, { kind: 'listening' }>;
 
-/** @param logger the logger of the process, to which the thread's log lines are relayed */
+/** @param logger the process's logger, which receives the thread's log lines */
 export async function startSipEngineThread(
   options: EngineThreadOptions,
   logger?: Logger,

@@ -1,6 +1,6 @@
 // The embedded SIP engine: drachtio's control protocol on one side, SIP over UDP and TCP on the
-// other. This file only connects the parts. A message goes from transport to stack (transactions),
-// uac or uas (dialogs) and control client, and back.
+// other. This file just wires up the parts. A message travels from the transport through the stack
+// (transactions) and uac or uas (dialogs) to the control client, and back.
 
 import { isIPv6 } from 'node:net';
 import type { Logger } from '../../lib/logger.ts';
@@ -47,7 +47,7 @@ export type SipEngineAddresses = {
 export type SipEngineOptions = SipEngineAddresses & {
   readonly secret: string;
   readonly timers?: Partial<SipTimers>;
-  /** Tests pass a clock on which the protocol's long timers expire quickly. */
+  /** Tests pass a fast clock, so they don't have to wait for the protocol's long timers. */
   readonly clock?: EngineClock;
   readonly logger: Logger;
 };
@@ -59,7 +59,7 @@ export type SipEngineStatistics = {
   readonly clients: number;
   readonly tcpConnections: number;
   readonly udpSockets: number;
-  /** Messages that could not be parsed or matched to a transaction. */
+  /** Number of messages that couldn't be parsed or matched to a transaction. */
   readonly dropped: number;
 };
 
@@ -79,8 +79,8 @@ type Handlers = {
 };
 
 /**
- * The UDP port of a random free TCP port is rarely taken. Many failures in a row mean that
- * something else is wrong.
+ * If a random TCP port is free, the same UDP port is rarely taken. If we fail this often in a row,
+ * something else must be wrong.
  */
 const maxPortAttempts = 20;
 
@@ -90,7 +90,7 @@ export async function startSipEngine(options: SipEngineOptions): Promise<SipEngi
   const stack = new SipStack({ clock, timers, logger: options.logger });
   const transports = await listen(options, timers, clock, {
     onMessage: (text, peer) => guard(options.logger, () => stack.receive(text, peer)),
-    // Deferred, so that the application gets the reply to its command before the failure.
+    // Deferred so that the application gets the reply to its command before the failure.
     onFailure: (peer) => queueMicrotask(() => guard(options.logger, () => stack.peerFailed(peer))),
   });
   const routes = new RouteTable();
@@ -211,8 +211,8 @@ function toEngine(
 }
 
 /**
- * No handler should throw. If one does, we lose one message, but a peer that triggers a bug in the
- * engine cannot end everybody's calls.
+ * Handlers shouldn't throw. If one does, we lose a message, but at least a peer that triggers a bug
+ * can't end everybody's calls.
  */
 function guard(logger: Logger, work: () => void): void {
   try {
@@ -258,8 +258,8 @@ function dispatch(
 }
 
 /**
- * Hangs up a dialog without an owner after `ownerlessMs`, so that the peer does not stay in the
- * call forever. Until then, another application may take the dialog over by its id.
+ * Hangs up a dialog without an owner after `ownerlessMs`, so the peer isn't stuck in the call
+ * forever. Until then, another application may take over the dialog by its id.
  */
 function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog: Dialog): void {
   dialog.ownerlessTimer = context.clock.setTimer(() => {
@@ -268,7 +268,7 @@ function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog
 }
 
 /**
- * Binds TCP first, because a TCP bind fails if another engine has the port. A UDP bind with
+ * Binds TCP first, because that fails if another engine is using the port, whereas a UDP bind with
  * SO_REUSEADDR would succeed.
  */
 async function listen(

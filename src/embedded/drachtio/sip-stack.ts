@@ -1,6 +1,7 @@
 // Connects transports and transactions: text comes in, requests and responses go out. It matches
-// every message to its transaction (RFC 3261 sections 17.1.3 and 17.2.3). It also generates the
-// responses that need no user (time-outs, overload). It knows nothing about dialogs or drachtio.
+// every message to its transaction (RFC 3261 sections 17.1.3 and 17.2.3), and generates the
+// responses that don't need a user (time-outs, overload). It doesn't know about dialogs or
+// drachtio.
 
 import { parseCseq, parseVia } from './message/sip-grammar.ts';
 import {
@@ -33,11 +34,11 @@ import type { UdpTransport } from './transport/udp-transport.ts';
 
 /**
  * Maximum number of live client transactions, and of live server transactions. A call needs one
- * transaction for 32 s and another for 5 s, so the limit allows about 1,700 new calls a second.
+ * transaction for 32 s and another for 5 s, so this is enough for about 1,700 new calls a second.
  */
 const maxTransactions = 65_536;
 
-/** The status of a response that the engine generates because none arrived. */
+/** Status for a response that the engine generates because none arrived. */
 export type StackFailure = { readonly status: number; readonly reason: string };
 
 export type RequestUser = {
@@ -66,7 +67,10 @@ export type ReceivedRequest = {
   readonly peer: SipPeer;
   readonly bytes: number;
   readonly transaction: InviteServerTransaction | NonInviteServerTransaction;
-  /** The stack calls these when the ACK or the answer is overdue, and when the transaction ends. */
+  /**
+   * The stack calls these if the ACK or the final response is overdue, and when the transaction
+   * ends.
+   */
   onAckTimeout: () => void;
   onAnswerTimeout: () => void;
   onTerminated: () => void;
@@ -75,14 +79,15 @@ export type ReceivedRequest = {
 export type StackUser = {
   readonly onRequest: (received: ReceivedRequest) => void;
   /**
-   * Gets a CANCEL and the INVITE that it refers to. `invite` is undefined if the INVITE's
-   * transaction has ended.
+   * Receives a CANCEL and the INVITE that it refers to. `invite` is undefined if that transaction
+   * has already ended.
    */
   readonly onCancel: (cancel: ReceivedRequest, invite: ReceivedRequest | undefined) => void;
-  /** Gets an ACK for a dialog. The stack handles the ACK of a failed INVITE. */
+  /** Receives an ACK for a dialog. The stack handles the ACK for a failed INVITE itself. */
   readonly onAck: (ack: SipRequest, peer: SipPeer, bytes: number) => void;
   /**
-   * Gets a response that matches no transaction. Returns false if the user cannot handle it either.
+   * Receives a response that doesn't match any transaction. Returns false if the user can't handle
+   * it either.
    */
   readonly onUnmatchedResponse: (response: SipResponse, peer: SipPeer) => boolean;
 };
@@ -113,7 +118,7 @@ export class SipStack {
     return { client: this.#clients.size, server: this.#servers.size, dropped: this.#dropped };
   }
 
-  /** Sends a request that needs no transaction: the ACK of a 2xx. */
+  /** Sends a request that doesn't need a transaction, i.e. the ACK for a 2xx. */
   sendDirectly(peer: SipPeer, text: string): void {
     if (peer.protocol === 'udp') this.#udp?.sendRequest(peer, text);
     else this.#tcp?.sendRequest(peer, text);
@@ -151,7 +156,7 @@ export class SipStack {
     this.#receiveRequest(trimBody(message), peer, text.length);
   }
 
-  /** Fails all requests to a peer after an ICMP error or a broken connection. */
+  /** Fails all requests to a peer. Called after an ICMP error or a broken connection. */
   peerFailed(peer: SipPeer): void {
     const entries = this.#clientsByPeer.get(peerKey(peer));
     if (entries === undefined) return;
@@ -170,8 +175,8 @@ export class SipStack {
   }
 
   sendResponseText(peer: SipPeer, text: string): void {
-    // RFC 3581: a response goes back to the address that sent the request, with which we stamped
-    // the Via.
+    // Per RFC 3581, a response goes back to where the request came from, i.e. the address that we
+    // stamped on the Via.
     if (peer.protocol === 'tcp') this.#tcp?.sendResponse(peer, text);
     else this.#udp?.sendResponse(peer, text);
   }
@@ -258,7 +263,7 @@ export class SipStack {
     this.#user?.onRequest(received);
   }
 
-  /** RFC 3261 section 16.3 asks for a 400 if an answer can be addressed at all. */
+  /** Responds with 400, as RFC 3261 section 16.3 requires, if we can address a response at all. */
   #refuseMalformed(request: SipRequest, peer: SipPeer): void {
     this.#dropped += 1;
     if (request.method === 'ACK' || !canBeAnswered(request)) return;
@@ -267,7 +272,7 @@ export class SipStack {
     this.sendResponseText(peer, serializeMessage(response));
   }
 
-  /** Refuses without state, so that a flood costs no memory. */
+  /** Rejects the request statelessly, so that a flood doesn't cost us any memory. */
   #refuse(request: SipRequest, peer: SipPeer): void {
     const response = buildResponse(request, 503, 'Service Unavailable', { toTag: 'overload' });
     this.sendResponseText(peer, serializeMessage(response));
@@ -305,7 +310,7 @@ export class SipStack {
 
   #receiveAck(ack: SipRequest, peer: SipPeer, bytes: number): void {
     const invite = this.#servers.get(serverKey(ack, 'INVITE'));
-    // RFC 3261 section 17.2.1: the ACK of a failure has the INVITE's branch and ends here.
+    // The ACK for a failure uses the INVITE's branch and ends here (RFC 3261 section 17.2.1).
     if (invite?.transaction instanceof InviteServerTransaction) {
       if (invite.transaction.state === 'completed') {
         invite.transaction.acknowledge();
@@ -331,8 +336,7 @@ function hasAddresses(message: SipResponse): boolean {
 }
 
 /**
- * Drops bytes after the end of the body, if a datagram is longer than its Content-Length says (RFC
- * 3261 section 18.3).
+ * Drops any bytes beyond Content-Length, because a datagram may be longer (RFC 3261 section 18.3).
  */
 function trimBody<Message extends SipRequest | SipResponse>(message: Message): Message {
   const length = Number(headerValue(message, 'Content-Length') ?? message.body.length);
@@ -341,8 +345,8 @@ function trimBody<Message extends SipRequest | SipResponse>(message: Message): M
 }
 
 /**
- * RFC 3261 section 17.2.3. The key includes the sent-by, because two far ends may choose the same
- * branch.
+ * See RFC 3261 section 17.2.3. The key includes the sent-by because two far ends may choose the
+ * same branch.
  */
 function serverKey(request: SipRequest, method: string): string {
   const value = headerValue(request, 'Via') ?? '';
@@ -350,8 +354,8 @@ function serverKey(request: SipRequest, method: string): string {
   const branch = via?.parameters.get('branch');
   const sentBy = `${via?.host ?? ''}:${via?.port ?? ''}`;
   if (branch?.startsWith('z9hG4bK') === true) return `${branch} ${sentBy} ${method}`;
-  // RFC 2543 has no unique branches. The key then has everything that a retransmission shares with
-  // the original request.
+  // In RFC 2543 branches aren't unique, so build the key from everything that a retransmission has
+  // in common with the original request.
   const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
   const callId = headerValue(request, 'Call-ID') ?? '';
   return `${callId} ${cseq} ${headerValue(request, 'From') ?? ''} ${sentBy} ${method}`;

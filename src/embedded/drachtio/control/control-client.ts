@@ -1,4 +1,4 @@
-// One application on a control connection, with its frames and replies.
+// One application on a control connection: its frames and our replies.
 
 import type { Socket } from 'node:net';
 import { encodeFrame } from './control-framing.ts';
@@ -12,7 +12,7 @@ import {
   type SipNotice,
 } from './control-messages.ts';
 
-/** Disconnects an application that does not read once this much output waits. */
+/** An application that doesn't read is disconnected once this much output has piled up. */
 const maxUnsentBytes = 64 * 1_024 * 1_024;
 
 export class ControlClient {
@@ -46,8 +46,7 @@ export class ControlClient {
   }
 
   /**
-   * Refuses and disconnects an application that does not speak the protocol or has not
-   * authenticated.
+   * Refuses and disconnects an application that doesn't speak the protocol or hasn't authenticated.
    */
   refuseAndClose(messageId: string, reason: string): void {
     this.#write(formatReply(this.#uuid(), messageId, 'NO', reason));
@@ -73,8 +72,8 @@ export class ControlClient {
   }
 
   /**
-   * Combines all output of one turn of the event loop into one write, because system calls are most
-   * of the cost of a call.
+   * Combines all output from one event loop turn into a single write, because system calls account
+   * for most of a call's cost.
    */
   #write(payload: string): void {
     if (!this.alive) return;

@@ -1,19 +1,22 @@
-// drachtio's frames: `<decimal length>#<payload>`. The length counts bytes, and the payload has one
+// drachtio's frames: `<decimal length>#<payload>`. The length is in bytes, and the payload has one
 // character per byte.
 
 /**
- * drachtio-server silently stalls at 12 KiB. A frame here carries one SIP message, for which the
- * limit over TCP is 256 KiB.
+ * A frame carries one SIP message, for which the limit over TCP is 256 KiB. (drachtio-server
+ * silently stalls at 12 KiB.)
  */
 export const maxFrameBytes = 256 * 1_024;
 
-/** "262144#": six digits and the mark. */
+/** Six digits followed by the mark, e.g. "262144#". */
 const maxLengthDigits = 6;
 
 export type ControlFrame =
   | { readonly kind: 'frame'; readonly payload: string }
   | { readonly kind: 'broken' }
-  /** The frame is too long. Its first bytes carry the message id, which the refusal repeats. */
+  /**
+   * The frame is too long. We take the message id from its first bytes, because our refusal must
+   * repeat it.
+   */
   | { readonly kind: 'oversize'; readonly messageId: string };
 
 export class FrameReader {
@@ -26,8 +29,8 @@ export class FrameReader {
     this.#chunks.push(chunk);
     this.#buffered += chunk.length;
     const frames: ControlFrame[] = [];
-    // Chunks are only joined once a frame may be complete. Otherwise each piece of a large frame
-    // would copy the whole frame.
+    // Don't join chunks until a frame may be complete. Otherwise we'd copy a large frame over and
+    // over, once per piece.
     while (this.#buffered > 0 && this.#buffered >= this.#wanted) {
       const step = this.#step();
       if (step === 'more') break;

@@ -1,4 +1,4 @@
-// The text of drachtio's control messages in both directions: an application's commands, and the
+// The text of drachtio's control messages in both directions: the application's commands, and the
 // engine's replies and notices.
 
 import { findBlankLine, parseHeaderLines, type SipHeader } from '../message/sip-message.ts';
@@ -27,7 +27,10 @@ export type ControlCommand =
 
 export type ParsedCommand = { readonly messageId: string; readonly command: ControlCommand };
 
-/** More fields than any message of the protocol has. Bounds the split of a hostile first line. */
+/**
+ * No message in the protocol has this many fields. The limit bounds how often we split a hostile
+ * first line.
+ */
 const maxFields = 32;
 
 export function parseCommand(payload: string): ParsedCommand {
@@ -78,8 +81,8 @@ function sipCommand(fields: readonly string[], text: string): ControlCommand {
 }
 
 /**
- * Parses the sketch of a SIP message that an application sends. The code that uses the sketch
- * checks the start line.
+ * Parses an application's sketch of a SIP message. The start line isn't checked here, that's up to
+ * the code that uses the sketch.
  */
 function parseSipText(text: string): SipText | undefined {
   const lineEnd = text.indexOf('\r\n');
@@ -93,13 +96,12 @@ function parseSipText(text: string): SipText | undefined {
 }
 
 /**
- * Fields of a `sip` message that describe the SIP message: source, size, transport, address, port
- * and time.
+ * What a `sip` message says about the SIP message: source, size, transport, address, port and time.
  */
 export type MessageMeta = {
   readonly source: 'network' | 'application';
   readonly bytes: number;
-  /** Empty where drachtio-server leaves it empty. `unknown` if nothing was sent. */
+  /** Empty if drachtio-server leaves it empty, or `unknown` if nothing was sent. */
   readonly protocol: string;
   readonly address: string;
   readonly port: number;
@@ -115,7 +117,7 @@ export type SipNotice = {
   readonly meta: MessageMeta;
   readonly transactionId: string;
   readonly dialogId: string;
-  /** Only for requests outside a dialog: the address at which the request arrived. */
+  /** The address at which the request arrived. Only set for requests outside a dialog. */
   readonly local?: { readonly host: string; readonly port: number };
   readonly text: string;
 };

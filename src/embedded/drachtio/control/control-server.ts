@@ -1,5 +1,6 @@
-// The control port. Applications connect, authenticate, ask for routes and send SIP. Whatever an
-// application sends must not throw, stall other applications, or use unbounded memory.
+// The control port. Applications connect, authenticate, ask for routes and send SIP. No matter what
+// an application sends, it must never make us throw, stall other applications, or use unbounded
+// memory.
 
 import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,10 +11,10 @@ import { ControlClient } from './control-client.ts';
 import { type ControlFrame, FrameReader } from './control-framing.ts';
 import { type ControlCommand, parseCommand } from './control-messages.ts';
 
-/** Maximum number of connected applications. A gateway uses one connection. */
+/** Maximum number of connected applications. The gateway itself only needs one. */
 const maxClients = 256;
 
-/** drachtio-srf only pings servers from v0.8.2 on. */
+/** drachtio-srf doesn't ping servers before v0.8.2. */
 const serverVersion = 'v0.9.10-offhook';
 
 export type SipCommand = Extract<ControlCommand, { kind: 'sip' }>;
@@ -179,7 +180,7 @@ export class ControlServer implements AsyncDisposable {
 }
 
 /**
- * Compares in constant time. A frame has one character per byte, so latin1 restores its UTF-8
+ * Compares in constant time. A frame has one character per byte, so latin1 gives us back the UTF-8
  * bytes.
  */
 function sameSecret(given: string, expected: string): boolean {

@@ -1,6 +1,6 @@
-// Turns an application's sketch of a message into proper headers. Names get drachtio-server's
-// spelling, addresses get brackets, and `localhost` is replaced. Headers that only the engine may
-// write are dropped.
+// Turns an application's sketch of a message into proper headers. We give names drachtio-server's
+// spelling, put addresses in brackets, replace `localhost`, and drop headers that only the engine
+// may write.
 
 import type { SipText } from '../control/control-messages.ts';
 import { type LocalIdentity, replaceLocalhost } from '../message/local-identity.ts';
@@ -8,7 +8,7 @@ import { formatNameAddress, parseNameAddress, splitOutsideQuotes } from '../mess
 import { capitalizedHeaderName, isKnownHeader } from '../message/sip-headers.ts';
 import type { SipHeader } from '../message/sip-message.ts';
 
-/** Dropped without an error, as in drachtio-server. */
+/** Like drachtio-server, we drop these without an error. */
 const engineOnly: ReadonlySet<string> = new Set([
   'Via',
   'Route',
@@ -69,9 +69,9 @@ function bracketed(value: string): string {
 
 /**
  * Returns the application's Content-Type, or `application/sdp` if the body is SDP. Like
- * drachtio-server, recognises no other content.
+ * drachtio-server, we don't recognise any other content.
  *
- * @returns undefined if there is no body, or a body of unknown type
+ * @returns undefined if there's no body, or if its type is unknown
  */
 export function contentTypeOf(given: string | undefined, body: string): string | undefined {
   if (given !== undefined) return given;
@@ -79,7 +79,7 @@ export function contentTypeOf(given: string | undefined, body: string): string |
 }
 
 /**
- * Headers that are not copied from the application's message into a CANCEL or into a request in a
+ * Headers that we don't copy from the application's message into a CANCEL or into a request in a
  * dialog.
  */
 export const decidedHeaders: ReadonlySet<string> = new Set([

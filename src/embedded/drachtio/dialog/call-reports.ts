@@ -36,8 +36,8 @@ export class CallReports {
   }
 
   /**
-   * Sends the record to one of the applications that subscribed to its kind. They take turns, as
-   * with requests.
+   * Sends the record to one of the applications that subscribed to its kind. As with requests, they
+   * take turns.
    */
   #report(verb: string, fields: readonly string[], text: string): void {
     this.#routes.next(verb)?.report([verb, ...fields], text);

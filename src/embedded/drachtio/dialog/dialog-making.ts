@@ -1,4 +1,4 @@
-// Takes a dialog's remote target and route set from messages (RFC 3261 section 12.1).
+// Derives a dialog's remote target and route set from messages (RFC 3261 section 12.1).
 
 import { parseNameAddress, splitOutsideQuotes } from '../message/sip-grammar.ts';
 import {
@@ -36,10 +36,7 @@ export function assumeTarget(dialog: Dialog, requestUri: string): void {
   dialog.isTargetAssumed = true;
 }
 
-/**
- * Sets the target to the message's Contact. Keeps the old target if there is no Contact (RFC 3261
- * section 12.2.1.2).
- */
+/** Sets the target to the message's Contact, if there is one (RFC 3261 section 12.2.1.2). */
 export function takeTarget(dialog: Dialog, message: Pick<SipMessage, 'headers'>): void {
   const contact = contactUri(message);
   if (contact === undefined) return;
@@ -52,7 +49,7 @@ export function contactUri(message: {
 }): string | undefined {
   const value = headerValue(message, 'Contact');
   const uri = value === undefined ? undefined : parseNameAddress(value)?.uri;
-  // The URI becomes a field of the request line, so it must not contain white space.
+  // The URI ends up in a request line, so it can't contain white space.
   return uri === '' || uri === '*' || /\s/.test(uri ?? '') ? undefined : uri;
 }
 

@@ -1,5 +1,5 @@
-// Requests inside a dialog: their addressing (RFC 3261 section 12.2), the ACK of a 2xx, and the BYE
-// that the engine sends without the application.
+// Requests inside a dialog: their addressing (RFC 3261 section 12.2), the ACK for a 2xx, and the
+// BYE that the engine sends on its own.
 
 import ipaddr from 'ipaddr.js';
 import type { ControlClient } from '../control/control-client.ts';
@@ -20,7 +20,7 @@ import type { Dialog } from './dialog.ts';
 
 export type DialogSketch = {
   readonly method: string;
-  /** The application's headers, without those that the dialog determines. */
+  /** The application's headers, except those that the dialog determines. */
   readonly headers: readonly SipHeader[];
   readonly contact?: string | undefined;
   readonly contentType?: string | undefined;
@@ -38,7 +38,7 @@ export const silentUser: RequestUser = {
 export type HangUp = {
   /** Text of the Reason header, which drachtio-srf reads. */
   readonly text: string;
-  /** Whether to notify the dialog's owner of the BYE. */
+  /** Whether the dialog's owner should be notified of the BYE. */
   readonly notifyOwner: boolean;
 };
 
@@ -50,8 +50,8 @@ export class DialogRequests {
   }
 
   /**
-   * Finds the address for the next request. Passes undefined if the dialog has no usable target, or
-   * if the target's host name does not resolve.
+   * Finds the address for the next request. Passes undefined if the dialog doesn't have a usable
+   * target, or if the target's host name can't be resolved.
    */
   withPeer(dialog: Dialog, done: (peer: SipPeer | undefined) => void): void {
     const [firstHop] = dialog.routeSet;
@@ -112,7 +112,7 @@ export class DialogRequests {
     );
   }
 
-  /** Sends the ACK and stores it: the same ACK answers every retransmission of the 2xx. */
+  /** Sends the ACK and stores it, because every retransmission of the 2xx gets the same ACK. */
   sendAck(dialog: Dialog, peer: SipPeer, cseq: number, sketch: DialogSketch): string {
     const text = serializeMessage(this.build(dialog, peer, cseq, sketch));
     dialog.ack = { cseq, peer, text };
@@ -128,12 +128,13 @@ export class DialogRequests {
   }
 
   /**
-   * Ends a dialog without the application. If a 2xx still has no ACK, sends the ACK before the BYE.
+   * Ends a dialog on the engine's own initiative. If a 2xx hasn't been acknowledged yet, sends the
+   * ACK before the BYE.
    */
   hangUp(dialog: Dialog, how: HangUp): void {
     const owner = dialog.owner;
     this.forget(dialog);
-    // A subscription needs no BYE. It expires.
+    // Subscriptions don't need a BYE, they just expire.
     if (dialog.usage === 'subscription') return;
     this.withPeer(dialog, (found) => {
       const peer = found ?? dialog.peer;
@@ -163,7 +164,7 @@ export class DialogRequests {
     clock.clearTimer(dialog.session?.timer);
     clock.clearTimer(dialog.ownerlessTimer);
     dialog.session = undefined;
-    // Stop retransmitting the 2xx of the ended call.
+    // The call has ended, so stop retransmitting its 2xx.
     dialog.awaitingAck?.acknowledge();
     dialog.awaitingAck = undefined;
     dialogs.remove(dialog);
@@ -179,9 +180,7 @@ export class DialogRequests {
     client.requestSent(messageId, { meta: this.sentMeta(peer, text.length), transactionId, text });
   }
 
-  /**
-   * Like drachtio-server, gives the engine's own address over UDP and the peer's address over TCP.
-   */
+  /** Like drachtio-server, reports the engine's own address over UDP, but the peer's over TCP. */
   sentMeta(peer: SipPeer, bytes: number): MessageMeta {
     const { local, clock } = this.#context;
     const address =
@@ -206,8 +205,8 @@ const privateRanges: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A phone behind NAT writes its private address into Contact. Its packets come from the NAT's
- * address, so requests to the phone must go there too.
+ * A phone behind NAT puts its private address into Contact, but its packets come from the NAT's
+ * address, so that's where our requests must go.
  */
 function isUnreachable(dialog: Dialog, target: SipPeer): boolean {
   if (dialog.routeSet.length > 0 || target.address === dialog.peer.address) return false;

@@ -1,6 +1,6 @@
-// Dialogs (RFC 3261 section 12): the state that the engine keeps between two requests of a call.
-// Commands of the application find a dialog by drachtio's id (`<Call-ID>;from-tag=<tag>`). Messages
-// from the network find it by its tags.
+// Dialogs (RFC 3261 section 12): the state that the engine keeps between a call's requests. The
+// application's commands name a dialog by drachtio's id (`<Call-ID>;from-tag=<tag>`). For messages
+// from the network, we look it up by its tags.
 
 import type { ControlClient } from '../control/control-client.ts';
 import { headerValue, type SipRequest } from '../message/sip-message.ts';
@@ -12,7 +12,7 @@ export const maxDialogs = 50_000;
 
 export type SessionTimerState = {
   readonly intervalMs: number;
-  /** Whether the engine must refresh the session, and not the peer. */
+  /** Whether it's the engine, rather than the peer, that must refresh the session. */
   readonly isRefresher: boolean;
   timer: TimerHandle | undefined;
 };
@@ -24,50 +24,50 @@ export type Dialog = {
   readonly callId: string;
   readonly localTag: string;
   readonly remoteTag: string;
-  /** From header of the engine's requests, as written when the dialog began. */
+  /** From header for the engine's requests, as it was when the dialog began. */
   readonly localAddress: string;
-  /** To header of the engine's requests, as written when the dialog began. */
+  /** To header for the engine's requests, as it was when the dialog began. */
   readonly remoteAddress: string;
   /**
-   * The far end's address when the dialog began. A BYE goes there if the far end's Contact is not
-   * usable.
+   * The far end's address when the dialog began. We send the BYE there if the far end's Contact
+   * isn't usable.
    */
   readonly peer: SipPeer;
   /** Value of the engine's Contact header. */
   localContact: string;
   remoteTarget: string;
   /**
-   * True until the far end sends a Contact. The target is then the INVITE's request URI, and
+   * True until the far end sends a Contact. Until then, the target is the INVITE's request URI, and
    * requests go to the INVITE's destination.
    */
   isTargetAssumed: boolean;
   readonly routeSet: readonly string[];
   localCseq: number;
   remoteCseq: number | undefined;
-  /** The application that receives the peer's requests. Undefined once it is gone. */
+  /** The application that receives the peer's requests. Undefined once it has disconnected. */
   owner: ControlClient | undefined;
   /**
-   * `early` until a 2xx. `cancelled` if the application cancelled, but the 2xx was faster. The call
-   * is then up, and a BYE follows the ACK.
+   * `early` until a 2xx. `cancelled` if the application cancelled but the 2xx was faster, in which
+   * case the call is up and a BYE follows the ACK.
    */
   state: 'early' | 'confirmed' | 'cancelled';
-  /** The engine's answered INVITE that waits for the application's ACK. */
+  /** The engine's INVITE that has been answered but not yet acknowledged by the application. */
   unacknowledged: { readonly cseq: number; readonly transactionId: string } | undefined;
-  /** The last ACK. It is sent again for each retransmitted 2xx. */
+  /** The last ACK, which we send again for each retransmitted 2xx. */
   ack: { readonly cseq: number; readonly peer: SipPeer; readonly text: string } | undefined;
   /** The engine's 2xx to the peer's INVITE, while it waits for the peer's ACK. */
   awaitingAck:
     | { readonly cseq: number; readonly transactionId: string; readonly acknowledge: () => boolean }
     | undefined;
-  /** The last SDP sent to the peer. A session refresh repeats it. */
+  /** The last SDP that we sent to the peer. A session refresh repeats it. */
   localSdp: string | undefined;
   session: SessionTimerState | undefined;
   ownerlessTimer: TimerHandle | undefined;
 };
 
-/** Members with the same initial value in every dialog. */
+/** Fields that start with the same value in every dialog. */
 type DialogProgress = 'isTargetAssumed' | 'state' | 'unacknowledged' | 'ack' | 'awaitingAck';
-/** The members that must be given when a dialog begins. */
+/** Fields that must be set when a dialog begins. */
 export type DialogSeed = Omit<Dialog, DialogProgress | 'localSdp' | 'session' | 'ownerlessTimer'>;
 
 export function newDialog(seed: DialogSeed): Dialog {
@@ -84,7 +84,7 @@ export function newDialog(seed: DialogSeed): Dialog {
   };
 }
 
-/** Call this when a 2xx is received or sent, for the first INVITE or a later one. */
+/** Call this whenever a 2xx is sent or received, for the initial INVITE or a later one. */
 export function confirmDialog(dialog: Dialog): void {
   if (dialog.state === 'early') dialog.state = 'confirmed';
 }
@@ -94,8 +94,8 @@ export function dialogIdOf(callId: string, fromTag: string): string {
 }
 
 /**
- * Returns true for a NOTIFY that ends its subscription. Without such a NOTIFY, a subscription lives
- * as long as its application.
+ * Returns true for a NOTIFY that ends its subscription. Otherwise a subscription lives as long as
+ * its application.
  */
 export function endsSubscription(request: SipRequest): boolean {
   if (request.method !== 'NOTIFY') return false;
@@ -148,9 +148,7 @@ export class DialogTable {
     return this.#byTags.get(tagsKey(callId, localTag, remoteTag));
   }
 
-  /**
-   * Returns the dialogs of an application that has disconnected, and leaves them without an owner.
-   */
+  /** Returns the dialogs of an application that has disconnected. They no longer have an owner. */
   releaseOwner(owner: ControlClient): Dialog[] {
     const owned = [...(this.#byOwner.get(owner) ?? [])];
     this.#byOwner.delete(owner);

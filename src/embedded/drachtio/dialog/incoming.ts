@@ -1,5 +1,5 @@
-// Requests from the network that an application is answering, by the transaction id under which it
-// answers.
+// Requests from the network that an application has yet to answer, by the transaction id that its
+// answer will name.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { ReceivedRequest } from '../sip-stack.ts';
@@ -9,13 +9,13 @@ export type Incoming = {
   readonly transactionId: string;
   readonly received: ReceivedRequest;
   readonly client: ControlClient;
-  /** The dialog in which the request came, or which the answer created. */
+  /** The dialog in which the request arrived, or that its answer created. */
   dialog: Dialog | undefined;
-  /** Id of the call's dialog, even if the dialog does not exist yet. */
+  /** Id of the call's dialog, even if there's no dialog yet. */
   readonly callDialogId: string;
   /** Set by the first response that carries a To tag. */
   toTag: string | undefined;
-  /** True if the answer to this request created `dialog`. */
+  /** True if it was the answer to this request that created `dialog`. */
   madeDialog: boolean;
 };
 

@@ -1,6 +1,6 @@
-// Handles a 200 OK for a call that an earlier engine on this port placed before it died: the phone
-// kept ringing, and a person picked up. No application will ever acknowledge or end that call, so
-// this engine acknowledges it and hangs up. drachtio-server drops the 200 OK.
+// Handles a 200 OK for a call that an earlier engine on this port placed before it died. The phone
+// kept ringing and someone picked up, but there's no application left to acknowledge or end the
+// call. So we acknowledge it and hang up. (drachtio-server drops the 200 OK.)
 
 import type { EngineContext } from '../engine-context.ts';
 import { localUri } from '../message/local-identity.ts';
@@ -13,7 +13,7 @@ import { contactUri, recordRoutes } from './dialog-making.ts';
 import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.ts';
 
 /**
- * Maximum number of remembered calls of a dead engine. Each is remembered while its 200 OK may be
+ * Maximum number of a dead engine's calls to remember. We keep each one while its 200 OK may be
  * retransmitted.
  */
 const maxRemembered = 5_000;
@@ -34,7 +34,7 @@ export class LateAnswers {
   readonly #context: EngineContext;
   readonly #requests: DialogRequests;
   /**
-   * The ACK of each call, by Call-ID and tags. The far end retransmits the 200 OK until an ACK
+   * Each call's ACK, by Call-ID and tags, because the far end retransmits the 200 OK until an ACK
    * arrives.
    */
   readonly #acks = new Map<string, string>();
@@ -45,8 +45,8 @@ export class LateAnswers {
   }
 
   /**
-   * Handles a response that belongs to no transaction. Returns false if the response is not for
-   * this engine, or if its call has a dialog.
+   * Handles a response that doesn't belong to any transaction. Returns false if it isn't addressed
+   * to this engine, or if the call has a dialog.
    */
   receive(response: SipResponse, peer: SipPeer): boolean {
     const call = this.#callOf(response, peer);
@@ -70,15 +70,15 @@ export class LateAnswers {
     const remoteTag = addressTag(to);
     if (callId === '' || localTag === undefined || remoteTag === undefined) return undefined;
     const id = dialogIdOf(callId, localTag);
-    // The call has a dialog, so this is a late retransmission.
+    // The call has a dialog, so this is just a late retransmission.
     if (this.#context.dialogs.byTags(callId, localTag, remoteTag) !== undefined) return undefined;
     const remoteTarget = contactUri(response) ?? `sip:${formatHostPort(peer.address, peer.port)}`;
     return { id, callId, localTag, remoteTag, from, to, remoteTarget, response, cseq: cseq.number };
   }
 
   /**
-   * A response repeats the Via of its request. If the Via holds our address and port, an engine
-   * here sent the INVITE.
+   * A response repeats its request's Via. If that contains our address and port, the INVITE must
+   * have come from an engine here.
    */
   #isAddressedHere(response: SipResponse): boolean {
     const via = parseVia(headerValue(response, 'Via') ?? '');
@@ -86,7 +86,7 @@ export class LateAnswers {
     return via?.host === host && (via.port ?? defaultSipPort) === port;
   }
 
-  /** Sends ACK and BYE to the address that sent the 200 OK, never to an address in it. */
+  /** Sends ACK and BYE to wherever the 200 OK came from, never to an address in it. */
   #hangUp(key: string, call: LateCall, peer: SipPeer): void {
     const { clock, timers, local } = this.#context;
     const dialog = newDialog({

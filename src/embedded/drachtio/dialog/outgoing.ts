@@ -10,7 +10,7 @@ export type Outgoing = {
   readonly transactionId: string;
   /** Empty for a request outside dialogs. */
   readonly dialogId: string;
-  /** Replaced if the application has disconnected and another connection cancels the request. */
+  /** Changes if the application has disconnected and another connection cancels the request. */
   client: ControlClient;
   request: SipRequest;
   readonly peer: SipPeer;
@@ -19,24 +19,24 @@ export type Outgoing = {
   readonly fromTag: string;
   readonly cseq: number;
   readonly contact: string;
-  /** The dialog in which the request was sent, or which it created. */
+  /** The dialog in which the request was sent, or that it created. */
   dialog: Dialog | undefined;
   /** True if the request is outside any dialog. */
   readonly initial: boolean;
   /**
-   * State of the CANCEL. `waiting` means that the CANCEL must wait for a provisional response (RFC
-   * 3261 section 9.1).
+   * State of the CANCEL. While `waiting`, it can't be sent until a provisional response arrives
+   * (RFC 3261 section 9.1).
    */
   cancel:
     | { readonly state: 'none' }
     | { readonly state: 'waiting'; readonly text: SipRequest }
     | { readonly state: 'sent' };
   lastRseq: string | undefined;
-  /** The ACKs for other branches of a fork that also answered, by To tag. */
+  /** ACKs for other fork branches that answered too, by To tag. */
   forkAcks: Map<string, string> | undefined;
   /**
-   * A request that the peer sent before the dialog exists. The application answers it under this
-   * transaction's id.
+   * A request that arrived from the peer before there was a dialog. The application answers it
+   * under this transaction's id.
    */
   earlyRequest: ReceivedRequest | undefined;
 };

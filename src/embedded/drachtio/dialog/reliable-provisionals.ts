@@ -1,5 +1,5 @@
-// Reliable provisional responses of the callee (RFC 3262). They are numbered, and retransmitted
-// until their PRACK arrives. Retransmission ends after 64 * T1.
+// The callee's reliable provisional responses (RFC 3262). We number them and retransmit each one
+// until its PRACK arrives, giving up after 64 * T1.
 
 import {
   type EngineClock,
@@ -43,8 +43,8 @@ export class ReliableProvisionals {
   }
 
   /**
-   * Handles `RAck: <rseq> <cseq> INVITE`: stops the retransmissions. Keeps the sequence number,
-   * because the next response continues from it.
+   * Handles `RAck: <rseq> <cseq> INVITE` by stopping the retransmissions. We keep the sequence
+   * number, because the next response continues from there.
    */
   acknowledge(rack: string, dialog: Dialog): void {
     const sequence = Number(rack.split(' ', 1)[0]);

@@ -1,6 +1,6 @@
 // Session timers (RFC 4028). After a 2xx with Session-Expires, either the engine or the peer must
-// refresh the session. The engine does its own refreshes without the application. It hangs up if
-// the peer's refresh does not arrive, and only then notifies the application.
+// refresh the session. When it's the engine's turn, it refreshes without involving the application.
+// If the peer's refresh doesn't arrive, it hangs up and only then notifies the application.
 
 import type { EngineContext } from '../engine-context.ts';
 import { parseDecimal, parseParameters } from '../message/sip-grammar.ts';
@@ -35,7 +35,7 @@ export function parseSessionExpires(
   return { intervalMs: seconds * timers.sessionSecondMs, refresher: known };
 }
 
-/** `localRole`: the engine's role in the request that this 2xx answers. */
+/** `localRole` is the engine's role in the request that this 2xx answers. */
 export function armSessionTimer(
   context: EngineContext,
   requests: DialogRequests,
@@ -51,8 +51,8 @@ export function armSessionTimer(
   const { intervalMs } = expires;
   const session = { intervalMs, isRefresher, timer: undefined as object | undefined };
   dialog.session = session;
-  // RFC 4028 sections 7.2 and 10: the refresher refreshes at half the interval. The other side
-  // gives up before the peer's own timer expires.
+  // RFC 4028 sections 7.2 and 10: the refresher refreshes at half the interval, and the other side
+  // gives up shortly before the refresher's timer expires.
   const delayMs = isRefresher
     ? intervalMs / 2
     : intervalMs - Math.min(transactionLifeMs(context.timers), intervalMs / 3);
@@ -66,7 +66,7 @@ function expire(requests: DialogRequests, dialog: Dialog): void {
   requests.hangUp(dialog, { text: 'Session timer expired', notifyOwner: true });
 }
 
-/** A refresh that fails once is repeated within the rest of the interval (RFC 4028 section 7.4). */
+/** A refresh that fails once is retried within the rest of the interval (RFC 4028 section 7.4). */
 const maxRefreshAttempts = 2;
 
 function refresh(

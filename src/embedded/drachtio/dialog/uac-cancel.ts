@@ -1,6 +1,6 @@
-// CANCEL (RFC 3261 section 9). The engine sends one on the application's command, when a call rings
-// too long, or when the application disconnects. A CANCEL must wait for a provisional response.
-// After a 2xx, the engine hangs up instead.
+// CANCEL (RFC 3261 section 9). The engine sends one if the application asks for it or disconnects,
+// or if a call rings too long. A CANCEL has to wait for a provisional response, and after a 2xx
+// it's too late, so the engine hangs up instead.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -53,7 +53,7 @@ export class UacCancel {
     if (state === 'calling') {
       if (outgoing.cancel.state === 'none') outgoing.cancel = { state: 'waiting', text: request };
     } else if (outgoing.dialog?.unacknowledged?.transactionId === transactionId) {
-      // The 2xx arrived before this message. The BYE follows the application's ACK.
+      // The 2xx was faster than this command. The BYE follows the application's ACK.
       outgoing.dialog.state = 'cancelled';
     } else if (state !== 'proceeding') {
       client.refuse(messageId, `unable to cancel unknown transaction id: ${transactionId}`);
@@ -63,8 +63,8 @@ export class UacCancel {
   }
 
   /**
-   * Cancels the pending calls of an application that has disconnected, so that no phone keeps
-   * ringing for it.
+   * Cancels the pending calls of an application that has disconnected. Otherwise phones would keep
+   * ringing for nobody.
    */
   cancelCallsOf(client: ControlClient): void {
     for (const outgoing of this.#responses.pendingCallsOf(client)) {
@@ -88,7 +88,7 @@ export class UacCancel {
   }
 
   /**
-   * Reports the CANCEL to the application. The byte count is 0 while the CANCEL waits for a
+   * Reports the CANCEL to the application, with a byte count of 0 while it's still waiting for a
    * provisional response.
    */
   #replyCancelled(
@@ -111,5 +111,5 @@ export class UacCancel {
   }
 }
 
-/** The Reason header is from RFC 3326. */
+/** See RFC 3326 for the Reason header. */
 const applicationGoneReason: SipHeader = { name: 'Reason', value: 'SIP;text="Application gone"' };

@@ -1,5 +1,5 @@
-// The application's requests inside dialogs, and its ACK of a 2xx. The engine sends that ACK
-// without the application only before a BYE.
+// The application's requests inside dialogs, and its ACK for a 2xx. The engine doesn't send that
+// ACK on its own, except just before a BYE.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -27,7 +27,7 @@ export class UacDialog {
   }
 
   /**
-   * Sends a request in a dialog. Any connection that knows the dialog's id may do this. If the
+   * Sends a request in a dialog. Any connection that knows the dialog's id may do so. If the
    * dialog's application has disconnected, this connection becomes the new owner.
    */
   send(client: ControlClient, messageId: string, dialogId: string, sketch: SipText): void {
@@ -54,7 +54,7 @@ export class UacDialog {
     this.#requests.withPeer(dialog, (peer) => {
       if (peer === undefined) {
         client.refuse(messageId, noRoute(dialog));
-        // The application wants to end the call, so we still send a BYE, to the far end's last
+        // The application wants to end the call, so we send a BYE anyway, to the far end's last
         // known address.
         if (method === 'BYE') this.#responses.hangUpUnreachable(dialog, dialog.remoteTarget);
         return;
@@ -80,7 +80,8 @@ export class UacDialog {
       transactionId: this.#context.identifiers.uuid(),
       dialogId: dialog.id,
       client,
-      // A placeholder. The request that is sent replaces it below, before a response can arrive.
+      // Just a placeholder. We replace it with the real request below, before a response can
+      // arrive.
       request: { kind: 'request', method, uri: dialog.remoteTarget, headers: [], body: '' },
       peer,
       callId: dialog.callId,

@@ -1,6 +1,6 @@
-// Handles responses to the application's requests: passes them to the application, and creates and
-// ends dialogs. Hangs up the other branches of a fork, and calls that are answered after their
-// application has disconnected. Generates a response if the far end sends none.
+// Handles responses to the application's requests: passes them on, and creates and ends dialogs. It
+// also hangs up a fork's other branches, and calls that are answered after their application has
+// disconnected. If the far end doesn't respond at all, it generates a response.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { MessageMeta } from '../control/control-messages.ts';
@@ -18,8 +18,8 @@ import type { Outgoing } from './outgoing.ts';
 import { armSessionTimer } from './session-timer.ts';
 
 /**
- * Maximum number of other branches of one fork that are acknowledged and hung up. Each costs the
- * memory of a dialog for 32 s.
+ * Maximum number of a fork's other branches that we acknowledge and hang up. Each one costs a
+ * dialog's memory for 32 s.
  */
 const maxForkBranches = 16;
 
@@ -55,7 +55,7 @@ export class UacResponses {
     return this.#early.get(earlyKey(callId, localTag));
   }
 
-  /** Returns the client's initial INVITEs that have no final response. */
+  /** Returns the client's initial INVITEs that haven't got a final response yet. */
   pendingCallsOf(client: ControlClient): readonly Outgoing[] {
     return [...this.#early.values()].filter((outgoing) => outgoing.client === client);
   }
@@ -70,8 +70,8 @@ export class UacResponses {
   }
 
   /**
-   * Passes a generated response to the application. Its byte count of 0 and empty address
-   * distinguish it from a real one.
+   * Passes a generated response to the application, which can tell by the byte count of 0 and the
+   * empty address that it isn't a real one.
    */
   fail(outgoing: Outgoing, failure: StackFailure, protocol: string): void {
     const to = unbracketedTo(headerValue(outgoing.request, 'To') ?? '');
@@ -95,8 +95,8 @@ export class UacResponses {
   }
 
   /**
-   * Ends a call whose 2xx has no usable Contact. Sends ACK and BYE to the address that sent the
-   * 2xx.
+   * Ends a call if its 2xx doesn't contain a usable Contact. ACK and BYE go to the address that
+   * sent the 2xx.
    */
   hangUpUnreachable(dialog: Dialog, uri: string): void {
     dialog.remoteTarget = uri;
@@ -104,8 +104,8 @@ export class UacResponses {
   }
 
   /**
-   * Hangs up an answered call that no application will acknowledge. Returns false if the call has
-   * no pending ACK.
+   * Hangs up an answered call that no application is going to acknowledge. Returns false if there's
+   * no ACK pending.
    */
   hangUpUnacknowledged(dialog: Dialog, how: HangUp): boolean {
     const pending = dialog.unacknowledged;
@@ -152,13 +152,14 @@ export class UacResponses {
     if (response.status === 100) return;
     const rseq = headerValue(response, 'RSeq');
     if (rseq !== undefined && outgoing.initial) {
-      // A retransmission: the application's PRACK is on its way (RFC 3262 section 4).
+      // This is a retransmission, and the application's PRACK is already on its way (RFC 3262
+      // section 4).
       const key = `${addressTag(headerValue(response, 'To') ?? '') ?? ''} ${rseq}`;
       if (outgoing.lastRseq === key) return;
       outgoing.lastRseq = key;
       const dialog = this.#makeDialog(outgoing, response);
-      // RFC 3262 section 4 requires a Contact here. If the far end omits it, we must still send the
-      // PRACK somewhere: without a PRACK, the call would never be answered.
+      // RFC 3262 section 4 requires a Contact here. Even if the far end omits it, we have to send
+      // the PRACK somewhere, because the call would never be answered without one.
       if (dialog?.remoteTarget === '') assumeTarget(dialog, outgoing.request.uri);
     }
     this.#pass(outgoing, response, peer, bytes);
@@ -185,8 +186,8 @@ export class UacResponses {
     const tag = addressTag(headerValue(response, 'To') ?? '') ?? '';
     const known = outgoing.dialog;
     const isUp = known !== undefined && known.state !== 'early';
-    // Only an initial INVITE can fork. Within a dialog, another tag is a bug of the far end, and
-    // its call is up nevertheless.
+    // Only initial INVITEs can fork. Within a dialog, a different tag is the far end's bug, but the
+    // call is up nevertheless.
     if (outgoing.initial && isUp && known.remoteTag !== tag) {
       this.#hangUpFork(outgoing, response, tag);
       return;
@@ -216,7 +217,10 @@ export class UacResponses {
     }
   }
 
-  /** Returns undefined if there are too many dialogs. A new remote tag replaces an early dialog. */
+  /**
+   * Replaces an early dialog if the remote tag is new. Returns undefined if there are too many
+   * dialogs.
+   */
   #makeDialog(outgoing: Outgoing, response: SipResponse): Dialog | undefined {
     const remoteTag = addressTag(headerValue(response, 'To') ?? '') ?? '';
     const known = outgoing.dialog;
@@ -230,7 +234,7 @@ export class UacResponses {
     return dialog;
   }
 
-  /** RFC 3261 section 13.2.2.4: sends an ACK to a branch that answers too late, and hangs it up. */
+  /** Acknowledges a branch that answered too late, and hangs it up (RFC 3261 section 13.2.2.4). */
   #hangUpFork(outgoing: Outgoing, response: SipResponse, tag: string): void {
     const acks = outgoing.forkAcks ?? new Map<string, string>();
     outgoing.forkAcks = acks;
@@ -252,7 +256,7 @@ export class UacResponses {
     });
   }
 
-  /** Removes the state of a call that was not answered. */
+  /** Removes an unanswered call's state. */
   #endCall(outgoing: Outgoing): void {
     this.#forgetEarly(outgoing);
     if (outgoing.initial && outgoing.dialog?.state === 'early') {
@@ -267,8 +271,8 @@ export class UacResponses {
   }
 
   /**
-   * Called when the transaction ends. A callee that got no ACK has given up by now (RFC 3261
-   * section 13.3.1.4), so the engine hangs up too.
+   * Called when the transaction ends. By now, a callee that hasn't received an ACK has given up
+   * (RFC 3261 section 13.3.1.4), so we hang up too.
    */
   #remove(outgoing: Outgoing): void {
     const { dialog } = outgoing;

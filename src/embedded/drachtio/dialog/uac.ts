@@ -1,5 +1,5 @@
-// The application's requests outside dialogs. `uac-dialog.ts` has requests inside dialogs,
-// `uac-cancel.ts` has CANCEL, and `uac-responses.ts` handles the responses to all of them.
+// The application's requests outside dialogs. See `uac-dialog.ts` for requests inside dialogs,
+// `uac-cancel.ts` for CANCEL, and `uac-responses.ts` for the responses to all of them.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -77,10 +77,10 @@ export class Uac {
         this.#sendTo(request, target.peer);
         return;
       case 'name':
-        // We reply only after the look-up, because the application must be able to cancel any
+        // Don't reply until after the look-up, because the application must be able to cancel any
         // transaction id that it gets.
         this.#context.resolver.resolve(target, (peer) => {
-          // The application disconnected meanwhile, so don't place its call.
+          // The application has disconnected in the meantime, so don't place its call.
           if (!client.alive) return;
           if (peer === undefined) this.#failUnresolved(request);
           else this.#sendTo(request, peer);
@@ -148,7 +148,9 @@ export class Uac {
     });
   }
 
-  /** Replies as drachtio-server does: with the request without Via, then with a generated 503. */
+  /**
+   * Replies like drachtio-server: first with the request (without Via), then with a generated 503.
+   */
   #failUnresolved(request: NewRequest): void {
     const { client, messageId, line, sketch } = request;
     const nowhere: SipPeer = { protocol: 'udp', address: '', port: 0 };

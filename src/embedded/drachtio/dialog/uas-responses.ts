@@ -1,5 +1,5 @@
-// Completes and sends the application's answers to requests from the network. An answer may create
-// a dialog.
+// Completes and sends the application's responses to requests from the network. A response may
+// create a dialog.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -25,7 +25,7 @@ import type { UasParts } from './uas.ts';
 
 const unknownTransaction = 'Response not sent due to unknown transaction';
 
-/** One `sip|<transactionId>|` message of an application. */
+/** An application's `sip|<transactionId>|` message. */
 type Answer = {
   readonly client: ControlClient;
   readonly messageId: string;
@@ -99,7 +99,7 @@ export class UasResponses {
     }
   }
 
-  /** Returns an empty id if the dialog was removed, as before the answer to a BYE. */
+  /** Returns an empty id if the dialog has been removed, e.g. before the response to a BYE. */
   #liveDialogId({ dialog }: Incoming): string {
     if (dialog === undefined) return '';
     return this.#context.dialogs.has(dialog) ? dialog.id : '';
@@ -164,7 +164,7 @@ export class UasResponses {
     });
   }
 
-  /** Returns the reason as a string if the response cannot be sent. */
+  /** If the response can't be sent, returns the reason as a string. */
   #buildInviteResponse(answer: Answer, incoming: Incoming): InviteResponse | string {
     const { status, sketch } = answer;
     const { local } = this.#context;
@@ -210,8 +210,8 @@ export class UasResponses {
   }
 
   /**
-   * Returns the dialog that a 2xx or a reliable 1xx creates or belongs to, or undefined if there
-   * are too many dialogs.
+   * Returns the dialog that a 2xx or reliable 1xx belongs to, creating it if necessary. Returns
+   * undefined if there are too many dialogs.
    */
   #dialogFor(
     { sketch }: Answer,
@@ -244,8 +244,8 @@ export class UasResponses {
       localContact: `<${localUri(this.#context.local, peer.protocol)}>`,
       remoteTarget: contactUri(request) ?? '',
       routeSet: recordRoutes(request),
-      // The engine may choose any first number (RFC 3261 section 12.2.1.1). Like sofia-sip, it
-      // continues from the peer's number.
+      // We may start with any number (RFC 3261 section 12.2.1.1). Like sofia-sip, we continue from
+      // the peer's.
       localCseq: cseq,
       remoteCseq: cseq,
       owner: incoming.client,

@@ -1,5 +1,5 @@
-// Passes requests from the network to the application that owns the dialog, or to one that has a
-// route for the method. `uas-responses.ts` handles the application's answers.
+// Passes requests from the network to the application that owns the dialog, or to one with a route
+// for the method. See `uas-responses.ts` for the application's responses.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { EngineContext } from '../engine-context.ts';
@@ -65,7 +65,10 @@ export class Uas {
     this.#answer(received, noSuchCall);
   }
 
-  /** RFC 3261 section 9.2: the CANCEL gets a 200 and the INVITE a 487, both with the same tag. */
+  /**
+   * Responds to the CANCEL with 200 and to the INVITE with 487, both with the same tag (RFC 3261
+   * section 9.2).
+   */
   receiveCancel(cancel: ReceivedRequest, invite: ReceivedRequest | undefined): void {
     const incoming = invite === undefined ? undefined : this.#parts.incoming.byReceived(invite);
     if (invite === undefined) {
@@ -100,7 +103,7 @@ export class Uas {
     dialog.awaitingAck = undefined;
     if (!awaited.acknowledge()) return;
     dialog.owner?.notify({
-      // drachtio-server leaves the protocol of an ACK empty.
+      // Like drachtio-server, leave an ACK's protocol empty.
       meta: networkMeta(this.#context, peer, bytes, ''),
       transactionId: awaited.transactionId,
       dialogId: dialog.id,
@@ -109,8 +112,8 @@ export class Uas {
   }
 
   /**
-   * Answers the pending requests of an application that has disconnected. Otherwise their callers
-   * would never get an answer.
+   * Responds to the pending requests of an application that has disconnected. Otherwise the callers
+   * would never hear back.
    */
   releaseClient(client: ControlClient): void {
     for (const incoming of this.#parts.incoming.ofClient(client)) {
@@ -165,7 +168,7 @@ export class Uas {
   }
 
   /**
-   * Handles a request that arrives before the dialog exists. Passes it to the application under the
+   * Handles a request that arrives before there's a dialog. Passes it to the application under the
    * INVITE's transaction id, one request at a time.
    */
   #receiveEarly(received: ReceivedRequest, outgoing: Outgoing): void {
@@ -216,8 +219,8 @@ export class Uas {
   }
 
   /**
-   * Refuses a session interval that is too short (RFC 4028 section 6). Like drachtio's SIP stack,
-   * does this without the application.
+   * Rejects a session interval that's too short (RFC 4028 section 6). Like drachtio's SIP stack, we
+   * don't involve the application.
    */
   #refuseShortSession(received: ReceivedRequest): boolean {
     const { request } = received;

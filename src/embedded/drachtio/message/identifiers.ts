@@ -1,5 +1,5 @@
-// Random identifiers. Tags and branches have 13 characters from an alphabet of 59: 76 bits, which
-// an off-path attacker cannot guess.
+// Random identifiers. Tags and branches consist of 13 characters from an alphabet of 59. That's 76
+// bits, which an off-path attacker can't guess.
 
 import { randomBytes, randomUUID } from 'node:crypto';
 
@@ -12,7 +12,7 @@ export type Identifiers = {
 };
 
 /**
- * Draws random bytes in bulk, because a system call per tag would cost more than the rest of a
+ * Draws random bytes in bulk, because one system call per tag would cost more than the rest of the
  * message.
  */
 export function createIdentifiers(): Identifiers {
@@ -27,7 +27,7 @@ export function createIdentifiers(): Identifiers {
       }
       const character = alphabet[(pool[offset] ?? 0) & 63];
       offset += 1;
-      // Discard values beyond the alphabet, which keeps the distribution even.
+      // Skip values beyond the alphabet to keep the distribution even.
       if (character !== undefined) text += character;
     }
     return text;

@@ -1,11 +1,13 @@
-// The engine's own address, in Via, in Contact, and in place of `localhost`.
+// The engine's own address, used in Via, in Contact, and in place of `localhost`.
 
 import { networkInterfaces } from 'node:os';
 import type { SipProtocol } from '../transport/sip-peer.ts';
 import { defaultSipPort } from '../transport/sip-target.ts';
 import { bracketedHost, formatHostPort } from './sip-grammar.ts';
 
-/** Replaces a wildcard address, to which peers cannot send, with the first external address. */
+/**
+ * Replaces a wildcard address with the first external one, because peers can't send to a wildcard.
+ */
 export function advertisedHost(listenHost: string): string {
   if (listenHost !== '0.0.0.0' && listenHost !== '::') return listenHost;
   const family = listenHost === '::' ? 'IPv6' : 'IPv4';
@@ -19,7 +21,7 @@ export type LocalIdentity = {
   readonly port: number;
 };
 
-/** Like sofia-sip, omits the default port and asks for rport over UDP only. */
+/** Like sofia-sip, we omit the default port and only ask for rport over UDP. */
 export function viaValue(local: LocalIdentity, protocol: SipProtocol, branch: string): string {
   const address =
     local.port === defaultSipPort

@@ -1,4 +1,4 @@
-// Builds requests outside a dialog from an application's sketch, by drachtio-server's rules.
+// Builds requests outside a dialog from an application's sketch, following drachtio-server's rules.
 
 import type { SipText } from '../control/control-messages.ts';
 import { appHeaders, contentTypeOf } from '../dialog/app-headers.ts';
@@ -125,7 +125,7 @@ function fromHeader(given: string | undefined, contact: string, context: BuildCo
 }
 
 /**
- * sofia-sip parses the bare URI as a header value, so the URI's parameters end up after the
+ * Because sofia-sip parses the bare URI as a header value, the URI's parameters end up after the
  * bracket.
  */
 function toFromUri(uri: string): string {
@@ -133,7 +133,7 @@ function toFromUri(uri: string): string {
   return address === undefined ? `<${uri}>` : formatNameAddress(address);
 }
 
-/** Formats a To as sofia-sip formats a parsed one: without brackets if possible. */
+/** Formats a To header the way sofia-sip does after parsing it: without brackets if possible. */
 export function unbracketedTo(value: string): string {
   const address = parseNameAddress(value);
   if (address === undefined || address.display !== '' || /[;,?]/.test(address.uri)) return value;

@@ -1,5 +1,5 @@
-// Parses the parts of header values that the engine must understand: URIs, name-addrs, Via, CSeq
-// and parameters. Every parser returns undefined for invalid input, and runs in linear time without
+// Parses the header values that the engine needs to understand: URIs, name-addrs, Via, CSeq and
+// parameters. All parsers return undefined for invalid input and run in linear time, without
 // backtracking.
 
 export type SipUri = {
@@ -145,14 +145,14 @@ function skipTo(text: string, wanted: number, from: number): number {
 }
 
 export type NameAddress = {
-  /** As it was written, including quotes. */
+  /** As received, including quotes. */
   readonly display: string;
   readonly uri: string;
-  /** Everything after the address, with the leading ';', or empty. */
+  /** Everything after the address, including the leading ';'. May be empty. */
   readonly parameters: string;
 };
 
-/** Parses a value of From, To, Contact or Route: `"Alice" <sip:a@b>;tag=1` or `sip:a@b;tag=1`. */
+/** Parses a From, To, Contact or Route value: `"Alice" <sip:a@b>;tag=1` or `sip:a@b;tag=1`. */
 export function parseNameAddress(value: string): NameAddress | undefined {
   const open = indexOutsideQuotes(value, 0x3c, 0);
   if (open >= 0) {
@@ -195,8 +195,7 @@ export function parseVia(value: string): Via | undefined {
   const first = splitOutsideQuotes(value, ',')[0] ?? '';
   const semicolon = first.indexOf(';');
   const head = (semicolon < 0 ? first : first.slice(0, semicolon)).trim();
-  // White space is allowed around the slashes, so the transport is whatever follows the second
-  // slash.
+  // There may be white space around the slashes, so look for the transport after the second slash.
   const slash = head.indexOf('/', head.indexOf('/') + 1);
   if (slash < 0) return undefined;
   const sent = head.slice(slash + 1).trimStart();

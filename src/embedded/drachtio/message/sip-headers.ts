@@ -1,6 +1,6 @@
 // Header names: sofia-sip's spelling, the compact forms (RFC 3261 section 20 and extensions), and
-// the order of headers in an outgoing message. The order is drachtio-server's. Unknown headers are
-// kept and come near the end.
+// the order of headers in an outgoing message. We use drachtio-server's order, in which unknown
+// headers come near the end.
 
 export type HeaderKind = { readonly name: string; readonly rank: number };
 
@@ -121,7 +121,7 @@ function buildKinds(): ReadonlyMap<string, HeaderKind> {
 
 const kinds = buildKinds();
 
-/** Most names arrive in the usual spelling. For those, this set saves a `toLowerCase`. */
+/** Most names arrive in the usual spelling, for which this set saves us a `toLowerCase`. */
 const exactNames: ReadonlySet<string> = new Set([...orderedNames, ...trailingNames]);
 
 export function canonicalHeaderName(name: string): string {
@@ -146,8 +146,8 @@ export function capitalizedHeaderName(name: string): string {
 }
 
 /**
- * Returns true for a `token` (RFC 3261 section 25.1). Compares character codes, because a regular
- * expression would cost more on hostile input.
+ * Returns true for a `token` (RFC 3261 section 25.1). We compare character codes because a regular
+ * expression would be slower on hostile input.
  */
 export function isToken(text: string): boolean {
   if (text.length === 0) return false;

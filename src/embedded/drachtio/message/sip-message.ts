@@ -1,8 +1,8 @@
-// Parses and serializes SIP messages. The text is "binary" (latin1): one character stands for one
-// byte, so nothing is lost or re-encoded, and string lengths are byte lengths. The engine has its
-// own parser because it needs one that never throws, takes microseconds, and passes unknown headers
-// on unchanged. drachtio-srf's parser loses the order of headers and repeated lines. The parsers of
-// sip.js and jssip require valid grammar and are slow.
+// Parses and serializes SIP messages. The text is "binary" (latin1): one character per byte, so
+// nothing gets lost or re-encoded, and string lengths are byte lengths. We wrote our own parser
+// because we need one that never throws, takes microseconds, and passes on unknown headers
+// unchanged. drachtio-srf's parser loses repeated lines and the order of headers. The ones in
+// sip.js and jssip are slow and require valid grammar.
 
 import { canonicalHeaderName, headerRank, isToken } from './sip-headers.ts';
 
@@ -30,7 +30,9 @@ export type ParsedMessage =
   | { readonly kind: 'message'; readonly message: SipMessage }
   | { readonly kind: 'rubbish'; readonly why: string };
 
-/** More header lines than any carrier sends. Bounds the memory that one datagram can cost. */
+/**
+ * No carrier sends this many header lines. The limit bounds how much memory a datagram can cost us.
+ */
 const maxHeaderLines = 256;
 
 /**
@@ -80,8 +82,8 @@ function lineEnd(text: string, from: number): { readonly text: number; readonly 
 }
 
 /**
- * Finds the end of the headers: `head` is the index of the blank line, `body` that of the first
- * byte after it. Returns undefined if there is no blank line.
+ * Finds the end of the headers. `head` is the blank line's index, `body` is the index of the first
+ * byte after it. Returns undefined if there's no blank line.
  */
 export function findBlankLine(
   text: string,
@@ -159,7 +161,7 @@ export function headerValues(
   return values;
 }
 
-/** Returns a copy in which the first header of that name is replaced, or a new one is appended. */
+/** Returns a copy with the first header of that name replaced, or with a new one appended. */
 export function withHeader<Message extends SipMessage>(
   message: Message,
   name: string,
@@ -173,8 +175,8 @@ export function withHeader<Message extends SipMessage>(
 }
 
 /**
- * Sorts the headers of an outgoing message in drachtio-server's order. Headers of the same name
- * keep their order.
+ * Sorts an outgoing message's headers in drachtio-server's order. The sort is stable, so headers
+ * with the same name keep their order.
  */
 export function sortedHeaders(headers: readonly SipHeader[]): SipHeader[] {
   return headers

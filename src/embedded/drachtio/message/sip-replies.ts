@@ -1,5 +1,5 @@
-// Builds messages from other messages: responses, CANCEL, and the ACK of a failure. Also stamps the
-// Via of an arriving request.
+// Builds messages from other messages: responses, CANCEL, and the ACK for a failure. It also stamps
+// an arriving request's Via.
 
 import type { SipPeer } from '../transport/sip-peer.ts';
 import {
@@ -58,14 +58,13 @@ function toWithTag(value: string, tag: string | undefined): string {
 }
 
 /**
- * RFC 3261 section 17.1.1.3: the ACK has the branch and route of the INVITE, and the To of the
- * response.
+ * Per RFC 3261 section 17.1.1.3, the ACK uses the INVITE's branch and route, and the response's To.
  */
 export function buildAckForFailure(invite: SipRequest, response: SipResponse): SipRequest {
   return requestForInvite('ACK', invite, headerValue(response, 'To'), []);
 }
 
-/** RFC 3261 section 9.1: the CANCEL has the INVITE's own Via, so that the branch matches. */
+/** Per RFC 3261 section 9.1, the CANCEL uses the INVITE's own Via, so that the branch matches. */
 export function buildCancel(invite: SipRequest, extra: readonly SipHeader[]): SipRequest {
   return requestForInvite('CANCEL', invite, undefined, extra);
 }
@@ -93,7 +92,8 @@ function requestForInvite(
 }
 
 /**
- * Returns true if the request has all headers that a response must repeat (RFC 3261 section 8.1.1).
+ * Returns true if the request contains all headers that a response must repeat (RFC 3261 section
+ * 8.1.1).
  */
 export function canBeAnswered(request: SipRequest): boolean {
   if (parseVia(headerValue(request, 'Via') ?? '') === undefined) return false;
@@ -102,7 +102,7 @@ export function canBeAnswered(request: SipRequest): boolean {
   );
 }
 
-/** Checks everything that the rest of the engine relies on. */
+/** Checks everything that the rest of the engine takes for granted. */
 export function isWellFormed(request: SipRequest): boolean {
   const cseq = parseCseq(headerValue(request, 'CSeq') ?? '');
   if (cseq === undefined || cseq.method !== request.method) return false;
@@ -115,15 +115,15 @@ export function isWellFormed(request: SipRequest): boolean {
 }
 
 /**
- * Call-ID and tag become fields of drachtio's protocol, so they must not contain its separator.
- * SIP's grammar forbids that character in both.
+ * Call-ID and tag become fields in drachtio's protocol, so they can't contain its separator. SIP's
+ * grammar doesn't allow that character in either of them anyway.
  */
 function isOneField(text: string): boolean {
   return text !== '' && !/[|\s]/.test(text);
 }
 
 /**
- * Stamps the Via by RFC 3581. Like drachtio-server, it adds rport even if the peer did not ask for
+ * Stamps the Via per RFC 3581. Like drachtio-server, we add rport even if the peer didn't ask for
  * it.
  */
 export function stampVia(request: SipRequest, peer: SipPeer): SipRequest {

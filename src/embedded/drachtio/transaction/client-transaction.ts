@@ -1,16 +1,17 @@
-// Client transactions: RFC 3261 section 17.1 with the Accepted state of RFC 6026. Each has one
-// function per state, and one timer that is re-armed for the next step. They know nothing about
-// dialogs or drachtio.
+// Client transactions: RFC 3261 section 17.1 plus RFC 6026's Accepted state. Each has one function
+// per state, and a single timer that we re-arm for the next step. They don't know about dialogs or
+// drachtio.
 
 import type { SipResponse } from '../message/sip-message.ts';
 import { Transaction, type TransactionDeps } from './transaction-timer.ts';
 
 export type ClientTransactionDeps = TransactionDeps & {
   readonly sendRequest: () => void;
-  /** INVITE only: sends the ACK of a final response of 300 or above. */
+  /** INVITE only: sends the ACK for a final response of 300 or above. */
   readonly sendAck: (response: SipResponse) => void;
   /**
-   * Gets every response that the user must see, including each retransmission of a 2xx to INVITE.
+   * Receives every response that the user needs to see, including each retransmission of a 2xx to
+   * an INVITE.
    */
   readonly onResponse: (response: SipResponse) => void;
   /** Timer B or F expired, or no final response followed a CANCEL. */
@@ -46,8 +47,8 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
         this.#receivePending(response);
         return;
       case 'accepted':
-        // RFC 6026 section 7.2: the user handles every 2xx, including one from another branch of a
-        // fork.
+        // Per RFC 6026 section 7.2, the user handles every 2xx, even one from a different fork
+        // branch.
         if (isSuccess(response)) this.deps.onResponse(response);
         return;
       case 'completed':
@@ -59,9 +60,10 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
   }
 
   /**
-   * Reports that the request could not be delivered (ICMP, RST). Returns true if that ends the
-   * transaction; the caller then notifies the user. Once the call rings, a lost connection is not a
-   * failure, because the final response may arrive on another connection (RFC 3261 section 18.2.2).
+   * Call this if the request couldn't be delivered (ICMP, RST). Returns true if that ends the
+   * transaction, in which case the caller must notify the user. Once the call is ringing, a lost
+   * connection isn't a failure, because the final response may arrive on a different one (RFC 3261
+   * section 18.2.2).
    */
   fail(): boolean {
     if (this.state !== 'calling') return false;
@@ -70,7 +72,7 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
   }
 
   /**
-   * Called after a CANCEL was sent. RFC 3261 section 9.1 then allows 64 * T1 for the final
+   * Call this after sending a CANCEL. RFC 3261 section 9.1 then allows 64 * T1 for the final
    * response.
    */
   expectFinalSoon(): void {

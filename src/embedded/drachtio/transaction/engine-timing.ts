@@ -1,12 +1,12 @@
-// The protocol's timers, which tests can shorten, and the clock that they run on, which tests can
-// simulate.
+// The protocol's timers and the clock that they run on. Tests can shorten the former and simulate
+// the latter.
 
 export type SipTimers = {
   /** Estimate of the round trip (RFC 3261 section 17). */
   readonly t1Ms: number;
-  /** Longest interval between retransmissions. */
+  /** Maximum interval between retransmissions. */
   readonly t2Ms: number;
-  /** Longest life of a message in the network. */
+  /** Maximum lifetime of a message in the network. */
   readonly t4Ms: number;
   /**
    * How long an INVITE may ring after its last 1xx before the engine cancels it (sofia-sip's timer
@@ -15,23 +15,23 @@ export type SipTimers = {
   readonly timerCMs: number;
   /** How long an inbound INVITE may wait for the application's final answer. */
   readonly inviteAnswerMs: number;
-  /** A shorter session interval is refused with 422 (RFC 4028 section 5). */
+  /** We reject shorter session intervals with 422 (RFC 4028 section 5). */
   readonly minSessionSeconds: number;
   /**
-   * Length of one second of Session-Expires. Tests shorten it, because they cannot wait for the
-   * RFC's 90 s.
+   * Length of a second in Session-Expires. Tests shorten it, because they can't wait for the RFC's
+   * 90 s.
    */
   readonly sessionSecondMs: number;
   /** A SIP connection without traffic is closed after this time. */
   readonly tcpIdleMs: number;
   /**
-   * A SIP connection that has sent no whole message, or half of the next one, is closed after this
-   * time without traffic.
+   * The same for a SIP connection that hasn't sent a whole message yet, or is halfway through the
+   * next one.
    */
   readonly tcpPartialMs: number;
   /** A control connection must authenticate within this time. */
   readonly authenticateMs: number;
-  /** A connected UDP socket that has sent nothing for this long is closed. */
+  /** A connected UDP socket that hasn't sent anything for this long is closed. */
   readonly udpIdleMs: number;
   /** A confirmed dialog whose application has disconnected is hung up after this time. */
   readonly ownerlessMs: number;
@@ -52,7 +52,7 @@ export const defaultSipTimers: SipTimers = {
   ownerlessMs: 7_200_000,
 };
 
-/** RFC 3261: timers B, F, H, J, L and M are all 64 * T1. */
+/** Timers B, F, H, J, L and M are all 64 * T1 (RFC 3261). */
 export function transactionLifeMs(timers: SipTimers): number {
   return 64 * timers.t1Ms;
 }

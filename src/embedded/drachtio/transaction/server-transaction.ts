@@ -1,14 +1,14 @@
-// Server transactions: RFC 3261 section 17.2 with the Accepted state of RFC 6026. Each has one
-// function per state and one timer. Each keeps the text of its last response, so that a
-// retransmitted request costs one send and no formatting.
+// Server transactions: RFC 3261 section 17.2 plus RFC 6026's Accepted state. Each has one function
+// per state and a single timer. We keep the last response's text, so that a retransmitted request
+// only costs a send and no formatting.
 
 import { Transaction, type TransactionDeps } from './transaction-timer.ts';
 
 export type ServerTransactionDeps = TransactionDeps & {
   readonly send: (text: string) => void;
-  /** INVITE only: the caller did not acknowledge the 2xx within 64 * T1. */
+  /** INVITE only: the caller didn't acknowledge the 2xx within 64 * T1. */
   readonly onAckTimeout: () => void;
-  /** The application did not answer in time. The caller gave up long ago. */
+  /** The application didn't respond in time. By now, the caller has long given up. */
   readonly onAnswerTimeout: () => void;
 };
 
@@ -32,7 +32,7 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
       case 'accepted':
       case 'confirmed':
       case 'terminated':
-        // RFC 6026 section 7.1: absorb the INVITE. The 2xx is retransmitted on its own schedule.
+        // Absorb the INVITE (RFC 6026 section 7.1). The 2xx is retransmitted on its own schedule.
         return;
     }
   }
@@ -46,7 +46,7 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
     return true;
   }
 
-  /** Handles the ACK of a failure or of a 2xx. Returns false if no ACK was expected. */
+  /** Handles the ACK for a failure or a 2xx. Returns false if we didn't expect one. */
   acknowledge(): boolean {
     if (this.state === 'completed') {
       this.enter('confirmed');

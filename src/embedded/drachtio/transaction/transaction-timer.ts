@@ -1,6 +1,6 @@
-// The base of client and server transactions: a state, and one timer. The timer fires once, or
-// triggers retransmissions at growing intervals until 64 * T1 have passed (RFC 3261 section 17:
-// timers A and B, E and F, G and H).
+// What client and server transactions have in common: a state and a timer. The timer fires once, or
+// triggers retransmissions at growing intervals until 64 * T1 have passed (timers A and B, E and F,
+// G and H in RFC 3261 section 17).
 
 import {
   type EngineClock,
@@ -13,7 +13,7 @@ export type Retransmission = {
   readonly send: () => void;
   /** The interval doubles up to this value. */
   readonly maxIntervalMs: number;
-  /** True over TCP: nothing is retransmitted, and the timer only calls `onEnd`. */
+  /** True over TCP, where we don't retransmit and the timer just calls `onEnd`. */
   readonly reliable: boolean;
   readonly onEnd: () => void;
 };
@@ -31,7 +31,7 @@ export class TransactionTimer {
     this.#intervalMs = timers.t1Ms;
   }
 
-  /** Replaces whatever the timer waits for. */
+  /** Fires once after `delayMs`. Replaces anything that the timer was waiting for. */
   after(delayMs: number, callback: () => void): void {
     this.stop();
     this.#handle = this.#clock.setTimer(callback, delayMs);
@@ -41,15 +41,15 @@ export class TransactionTimer {
     this.after(transactionLifeMs(this.#timers), callback);
   }
 
-  /** The first retransmission comes after T1. The caller sends the first message itself. */
+  /** Starts retransmitting after T1. The caller must send the original message itself. */
   retransmit(retransmission: Retransmission): void {
     this.#endAt = this.#clock.now() + transactionLifeMs(this.#timers);
     this.#armRetransmit(retransmission);
   }
 
   /**
-   * RFC 3261 section 17.1.2.2: after a provisional response, retransmissions continue at intervals
-   * of T2.
+   * After a provisional response, retransmissions continue at intervals of T2 (RFC 3261 section
+   * 17.1.2.2).
    */
   slowDown(): void {
     this.#intervalMs = this.#timers.t2Ms;
@@ -79,8 +79,8 @@ export type TransactionDeps = {
   readonly clock: EngineClock;
   readonly timers: SipTimers;
   /**
-   * True over TCP: the transaction retransmits nothing, and ends without waiting for
-   * retransmissions.
+   * True over TCP, where the transaction neither retransmits nor waits for retransmissions before
+   * it ends.
    */
   readonly reliable: boolean;
   readonly onTerminated: () => void;

@@ -1,5 +1,5 @@
-// Resolves host names. Thanks to a small cache, the ACK and the BYE of a call leave in the order in
-// which the application requested them.
+// Resolves host names. It has a small cache, which also ensures that a call's ACK and BYE leave in
+// the order in which the application sent them.
 
 import { lookup } from 'node:dns/promises';
 import { within } from '../../../lib/within.ts';
@@ -9,11 +9,11 @@ import type { Target } from './sip-target.ts';
 type NameTarget = Extract<Target, { kind: 'name' }>;
 
 const cacheMs = 30_000;
-/** More than enough, because an application calls a handful of trunks by name. */
+/** More than enough, because applications only use a handful of trunks by name. */
 const maxCached = 1_000;
-/** Look-ups run in libuv's few threads. More simultaneous look-ups would only queue there. */
+/** Look-ups run in libuv's few threads, where any more would just queue up. */
 const maxPending = 256;
-/** A look-up that takes longer counts as a DNS error. Timer B is much longer. */
+/** A look-up that takes longer counts as a DNS error. Note that timer B is much longer. */
 const timeoutMs = 5_000;
 
 export class NameResolver {
@@ -26,8 +26,8 @@ export class NameResolver {
   }
 
   /**
-   * Passes the peer to `done`, or undefined if the name does not resolve. For a cached name, `done`
-   * runs before this function returns.
+   * Passes the peer to `done`, or undefined if the name can't be resolved. If the name is cached,
+   * `done` runs before this function returns.
    */
   resolve(target: NameTarget, done: (peer: SipPeer | undefined) => void): void {
     const cached = this.#cache.get(target.host);

@@ -1,10 +1,10 @@
-// Decides which application gets a request outside dialogs. The applications with a route for its
+// Decides which application gets a request outside dialogs. Applications with a route for the
 // method take turns.
 
 import type { ControlClient } from '../control/control-client.ts';
 
 /**
- * Maximum number of routes (methods and record kinds) of one connection. Real applications have a
+ * Maximum number of routes (methods and record kinds) per connection. Real applications use about a
  * dozen.
  */
 const maxRoutesPerClient = 64;
@@ -16,8 +16,8 @@ export class RouteTable {
   readonly #counts = new Map<ControlClient, number>();
 
   /**
-   * Adds a route. Adding it again has no effect, because drachtio-srf sends all of its routes again
-   * for each new one. Returns false if the client has too many routes.
+   * Adds a route. Adding it again has no effect, because drachtio-srf resends all of its routes
+   * whenever it adds one. Returns false if the client has too many routes.
    */
   add(client: ControlClient, verb: string): boolean {
     const turn = this.#turns.get(verb) ?? { clients: [], next: 0 };

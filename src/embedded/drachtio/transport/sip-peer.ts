@@ -1,4 +1,4 @@
-// The address of the other end, and what all transports share.
+// The other end's address, and what all transports have in common.
 
 import type { Logger } from '../../../lib/logger.ts';
 import { formatHostPort } from '../message/sip-grammar.ts';
@@ -28,8 +28,8 @@ export type TransportHandlers = {
   /** `text` is one SIP message, with one character per byte. */
   readonly onMessage: (text: string, peer: SipPeer) => void;
   /**
-   * Reports that messages to the peer fail: ICMP port unreachable, or a connection that was refused
-   * or broke.
+   * Called if messages can't reach the peer: ICMP port unreachable, or a connection that was
+   * refused or broke.
    */
   readonly onFailure: (peer: SipPeer) => void;
 };

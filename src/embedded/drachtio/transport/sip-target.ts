@@ -1,6 +1,6 @@
-// Finds where a request goes, by RFC 3263 without NAPTR and SRV. The engine is for loopback and
-// single hosts, which have no such records. Literal addresses need no look-up. Names go to the
-// system's resolver.
+// Determines where a request goes, per RFC 3263 but without NAPTR and SRV. The engine is meant for
+// loopback and single hosts, which don't have such records. Literal addresses don't need a look-up,
+// and names go to the system's resolver.
 
 import { isIP } from 'node:net';
 import { parseNameAddress, parseSipUri, type SipUri } from '../message/sip-grammar.ts';
@@ -19,7 +19,7 @@ export type Target =
   | { readonly kind: 'noTransport' }
   | { readonly kind: 'invalid' };
 
-/** Accepts a bare URI, or one in angle brackets as in Route and in drachtio's route field. */
+/** Accepts a bare URI or, as in Route and in drachtio's route field, one in angle brackets. */
 export function targetOf(text: string): Target {
   const address = text.includes('<') ? parseNameAddress(text)?.uri : text;
   const uri = address === undefined ? undefined : parseSipUri(address);

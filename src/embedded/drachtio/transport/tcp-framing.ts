@@ -4,7 +4,7 @@ import { parseDecimal } from '../message/sip-grammar.ts';
 import { findBlankLine } from '../message/sip-message.ts';
 
 /**
- * Limit for head and body together. SIP over TCP carries no media, so 256 KiB leave room for any
+ * Limit for head and body together. SIP over TCP doesn't carry media, so 256 KiB is plenty for any
  * MESSAGE or NOTIFY.
  */
 export const maxStreamMessageBytes = 256 * 1_024;
@@ -13,7 +13,7 @@ export type FramedItem =
   | { readonly kind: 'message'; readonly text: string }
   /** RFC 5626 section 3.5.1: a double CRLF keeps a NAT open and expects a single CRLF in return. */
   | { readonly kind: 'ping' }
-  /** The stream cannot be resynchronised. */
+  /** The stream can't be resynchronised. */
   | { readonly kind: 'broken'; readonly why: string };
 
 export class StreamFramer {
@@ -41,8 +41,8 @@ export class StreamFramer {
   #next(): FramedItem | undefined {
     const keepAlive = this.#skipBlankLines();
     if (keepAlive) return { kind: 'ping' };
-    // Only new bytes can complete the blank line. Start shortly before them, so that a slow stream
-    // is not scanned repeatedly.
+    // Only new bytes can complete the blank line, so start just before them. Otherwise we'd scan a
+    // slow stream over and over.
     const blank = findBlankLine(this.#buffer, Math.max(0, this.#scanned - 3));
     if (blank === undefined) {
       this.#scanned = this.#buffer.length;
@@ -61,7 +61,7 @@ export class StreamFramer {
     return { kind: 'message', text };
   }
 
-  /** Returns true if it removed a whole keep-alive. */
+  /** Returns true if it has removed a complete keep-alive. */
   #skipBlankLines(): boolean {
     if (this.#buffer.startsWith('\r\n\r\n')) {
       this.#buffer = this.#buffer.slice(4);
@@ -77,8 +77,9 @@ export class StreamFramer {
 }
 
 /**
- * Reads Content-Length. A message without it has no body, although the RFC requires it over TCP.
- * Returns undefined for an invalid value, and for two different values, which are an attack.
+ * Reads Content-Length. The RFC requires it over TCP, but without it we assume that there's no
+ * body. Returns undefined if the value is invalid, or if there are two different values, because
+ * then somebody is attacking us.
  */
 function contentLength(head: string): number | undefined {
   let found: number | undefined;

@@ -1,5 +1,5 @@
-// SIP over TCP, with one listener. Connections are reused in both directions by peer address, and
-// closed when idle. Their number, buffered input and unsent output are bounded.
+// SIP over TCP, with one listener. Connections are reused in both directions, by peer address, and
+// closed when idle. We limit their number, their buffered input and their unsent output.
 
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -12,11 +12,11 @@ import {
 } from './sip-peer.ts';
 import { StreamFramer } from './tcp-framing.ts';
 
-/** Limit for both directions together. Bounds file descriptors. */
+/** Limit for both directions together, which bounds our file descriptors. */
 const maxConnections = 2_048;
-/** A lower limit for inbound connections, which leaves room for the engine's own requests. */
+/** The limit for inbound connections is lower, which leaves room for the engine's own requests. */
 const maxAcceptedConnections = 1_536;
-/** Disconnects a peer that does not read once this much output waits. */
+/** A peer that doesn't read is disconnected once this much output has piled up. */
 const maxUnsentBytes = 4 * 1_024 * 1_024;
 
 type Connection = {
@@ -70,8 +70,8 @@ export class TcpTransport implements AsyncDisposable {
   }
 
   /**
-   * Sends only on the connection on which the request arrived. RFC 3261 also allows a new
-   * connection to the address in Via, but the engine has no peers that need it.
+   * Only uses the connection on which the request arrived. RFC 3261 would also allow a new one to
+   * the address in Via, but none of our peers need that.
    */
   sendResponse(peer: SipPeer, text: string): void {
     const connection = this.#connections.get(peerKey(peer));
@@ -165,8 +165,8 @@ export class TcpTransport implements AsyncDisposable {
   }
 
   /**
-   * A silent connection, or one with half a message, gets only the shorter time-out. Otherwise a
-   * few bytes could hold a connection for long.
+   * A connection that's silent, or stuck halfway through a message, only gets the shorter time-out.
+   * Otherwise a few bytes would be enough to hold a connection for a long time.
    */
   #armIdle(connection: Connection): void {
     const { clock, timers } = this.#options;

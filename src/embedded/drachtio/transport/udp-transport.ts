@@ -1,7 +1,7 @@
-// SIP over UDP. Node reports no ICMP errors on an unconnected socket, so requests leave through one
-// connected socket per destination, bound to the same local port with SO_REUSEADDR. Linux passes
-// ICMP errors, and datagrams from that peer, to the socket with the most specific match. Both kinds
-// of socket use the same handler.
+// SIP over UDP. Node doesn't report ICMP errors on unconnected sockets, so requests leave through
+// one connected socket per destination, bound to the same local port with SO_REUSEADDR. Linux
+// passes ICMP errors, and the peer's datagrams, to the socket with the most specific match, but we
+// use the same handler for both kinds of socket.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { lookup } from 'node:dns';
@@ -16,16 +16,16 @@ import {
 } from './sip-peer.ts';
 
 /**
- * Maximum number of destinations with a connected socket. Bounds file descriptors. Beyond it,
- * requests leave through the shared socket, and a dead port shows as a time-out.
+ * Maximum number of destinations with a connected socket, which bounds our file descriptors. Beyond
+ * that, requests leave through the shared socket, so we don't notice a dead port until the request
+ * times out.
  */
 const maxConnectedSockets = 256;
 /**
- * Maximum number of datagrams that wait for their socket to connect, which takes one turn of the
- * event loop.
+ * Maximum number of datagrams waiting for their socket to connect, which takes one event loop turn.
  */
 const maxWaitingDatagrams = 4_096;
-/** A kernel buffer of this size holds a burst of calls while the event loop is busy. */
+/** Enough for the kernel to buffer a burst of calls while the event loop is busy. */
 const socketBufferBytes = 4 * 1_024 * 1_024;
 /** The largest payload of an IPv4 datagram. */
 const maxDatagramBytes = 65_507;
@@ -52,7 +52,7 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   async listen(): Promise<void> {
-    // Register the listener before the bind, which may complete immediately.
+    // Register the listener first, because the bind may complete immediately.
     const listening = once(this.#main, 'listening');
     this.#main.bind({ port: this.#options.port, address: this.#options.host });
     await listening;
@@ -171,7 +171,7 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   /**
-   * Called if no file descriptor or no route is available. Sends the waiting datagrams through the
+   * Called if there's no file descriptor or no route. Sends the waiting datagrams through the
    * shared socket, which reports its own failures.
    */
   #giveUpConnecting(entry: ConnectedSocket, peer: SipPeer, key: string): void {
@@ -180,7 +180,10 @@ export class UdpTransport implements AsyncDisposable {
     for (const payload of waiting) this.#sendShared(payload, peer);
   }
 
-  /** One timer per socket, not per datagram: it checks how long the socket has been quiet. */
+  /**
+   * Uses one timer per socket rather than per datagram. The timer checks how long the socket has
+   * been quiet.
+   */
   #armIdle(entry: ConnectedSocket, key: string): void {
     const { clock, timers } = this.#options;
     entry.timer = clock.setTimer(() => {
@@ -201,8 +204,8 @@ export class UdpTransport implements AsyncDisposable {
 }
 
 /**
- * Skips the look-up for IP addresses. With the look-up, Node sends from the shared socket one tick
- * later, and a BYE from a connected socket could overtake an answer that was sent before it.
+ * Skips the look-up for IP addresses. With a look-up, Node would delay sends on the shared socket
+ * by a tick, so a BYE from a connected socket could overtake a response that was sent before it.
  */
 const lookupUnlessAddress: SocketOptions['lookup'] = (name, options, callback) => {
   const family = isIP(name);
@@ -215,6 +218,6 @@ function enlargeBuffers(socket: Socket): void {
     socket.setRecvBufferSize(socketBufferBytes);
     socket.setSendBufferSize(socketBufferBytes);
   } catch {
-    // The system's limit is lower, so keep the default size.
+    // The system's limit is lower, so stick with the default size.
   }
 }
