@@ -1,5 +1,5 @@
-// A thread with a server that answers 200 until its gate is set. Then the thread stands still: it
-// accepts no connection and reads nothing.
+// A thread with a server that responds with 200 until its gate is set. From then on it stands
+// still, so it doesn't accept connections or read anything.
 
 import { createServer } from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -1,5 +1,5 @@
-// Resources that the tests of a suite share. One hook opens the resource and its counterpart closes
-// it. The test file uses it as a constant.
+// Resources that are opened by one hook and closed by its counterpart. The test file can use such a
+// resource like a constant.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 
@@ -22,7 +22,7 @@ export function forEachTest<Opened extends object>(
   return opened(open, close, beforeEach, afterEach);
 }
 
-/** Methods that close a resource. The first one that the resource has is called. */
+/** Names of methods that close a resource. We call the first one that exists. */
 const closers = [Symbol.asyncDispose, 'close', 'stop', 'remove'] as const;
 
 async function closeOne(opened: Partial<Record<(typeof closers)[number], unknown>>): Promise<void> {

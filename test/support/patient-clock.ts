@@ -1,6 +1,6 @@
-// A clock that stops while its process stands still: a pause of any length counts as one step. So
-// the process reads its sockets before a timer of some hundred milliseconds fires. `factor` says
-// how many times faster than real time the clock otherwise runs.
+// A clock that stops while its process stands still, because it counts a pause of any length as a
+// single step. After a pause, the process therefore gets to read its sockets before timers of a few
+// hundred milliseconds fire. Otherwise the clock runs `factor` times faster than real time.
 
 import type { EngineClock } from '../../src/embedded/drachtio/transaction/engine-timing.ts';
 

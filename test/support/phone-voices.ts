@@ -1,5 +1,5 @@
-// The voices of phones: one UDP socket for all of them, and a clock that sends 20 ms of each voice
-// at a time. The socket receives the audio of the other side and drops it.
+// Gives phones their voices. All of them share one UDP socket and a clock that sends 20 ms of each
+// voice at a time. The socket drops any audio from the other side.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ const mulawSilence = Buffer.alloc(frameBytes, 0xff);
 const recording = (name: string): Int16Array => readMulawWav(recordingUrl(name));
 const pickUp = silence(400);
 
-/** Short enough for calls of some seconds. */
+/** All voices are short enough for calls that last a few seconds. */
 const voices = {
   mailbox: () =>
     joined([
@@ -88,8 +88,8 @@ export class PhoneVoices implements AsyncDisposable {
   }
 
   /**
-   * Sends the frames that are due. A clock that was delayed catches up, but only by a bounded
-   * number of frames.
+   * Sends all frames that are due. After a delay the clock catches up, but only by a limited number
+   * of frames.
    */
   #catchUp(): void {
     const now = performance.now();

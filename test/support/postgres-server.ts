@@ -1,5 +1,5 @@
-// Starts a PostgreSQL for the test run: a new cluster in a temporary folder, reachable only by a
-// unix socket. It stops with the run, however the run ends.
+// Starts PostgreSQL for the test run, with a new cluster in a temporary folder that can only be
+// reached through a unix socket. The server stops with the run, no matter how the run ends.
 
 import { execFile, spawn } from 'node:child_process';
 import { chown, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -22,13 +22,13 @@ export type PostgresServer = {
 
 export type PostgresOptions = {
   readonly fsync?: boolean;
-  /** Keeps the server in recovery, like a standby server: it can only be read. Default: false. */
+  /** Keeps the server in recovery, so that it is read-only like a standby. Default: false. */
   readonly standby?: boolean;
 };
 
 /**
- * Starts the server. `fsync` is off by default, because tests have no data to lose.
- * @throws Error that says what to install.
+ * Starts the server. `fsync` is off by default because tests don't have any data to lose.
+ * @throws Error that says what to install
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const programs = await findPrograms();
@@ -43,8 +43,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     { ...user, cwd: folder },
   );
   if (options.standby === true) await writeFile(join(data, 'standby.signal'), '');
-  // The shell outlives this process for a moment. When its pipe closes, even if this process is
-  // killed, the shell stops the server and removes the folder.
+  // The shell outlives this process for a moment. As soon as its pipe closes, which happens even if
+  // this process is killed, it stops the server and removes the folder.
   const sync = options.fsync === true ? 'on' : 'off';
   const script = `"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=${sync} -c full_page_writes=${sync} \
 -c max_connections=400 -c shared_buffers=32MB >"$2/log" 2>&1 & server=$!
@@ -53,7 +53,7 @@ cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
     ...user,
     cwd: folder,
     stdio: ['pipe', 'ignore', 'inherit'],
-    // A Ctrl-C for the test run must not reach the server before its clients have gone.
+    // Ctrl-C must not reach the server before its clients are gone.
     detached: true,
   });
   const ended = new Promise<void>((resolve) => shell.once('exit', () => resolve()));

@@ -1,5 +1,4 @@
-// Reads the descendants of a process, and the CPU time of each process and thread, from /proc
-// (Linux).
+// Reads a process's descendants and the CPU time of processes and threads from /proc (Linux only).
 
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -31,8 +30,8 @@ export function processesUnder(root: number): readonly ProcessStat[] {
 }
 
 /**
- * Returns the processor time of each thread in seconds, by thread id. Threads that have ended are
- * missing, but the figure of the process includes them.
+ * Returns each thread's CPU time in seconds, by thread id. Threads that have ended are missing
+ * here, but the process's own figure includes them.
  */
 export function threadSeconds(pid: number): ReadonlyMap<number, number> {
   const seconds = new Map<number, number>();
@@ -51,7 +50,7 @@ export function commandOf(pid: number): string {
 function statOf(path: string): Stat | undefined {
   const text = readText(path);
   if (text === undefined) return undefined;
-  // The command name may contain spaces, so fields are counted after its closing parenthesis.
+  // The command name may contain spaces, so we only count the fields after its closing parenthesis.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const sum = (...indexes: readonly number[]) =>
     indexes.reduce((total, index) => total + Number(fields[index]), 0);

@@ -1,5 +1,6 @@
-// Plays one call with random events in random order. The events keep the promises of the ports: the
-// life of a leg has an order, and detection has a grammar. Each seed always gives the same call.
+// Plays one call with random events in random order, but keeps to the ports' contracts: a leg goes
+// through its states in order, and detection follows its grammar. A seed always gives the same
+// call.
 
 import type { DialoutRequest } from '../../src/calls/call-types.ts';
 import type { SelectedEventType } from '../../src/calls/contract/notify-events.ts';
@@ -12,7 +13,7 @@ import {
 } from '../../src/calls/transfer/transfer.ts';
 import { type ScriptOptions, scriptCall, storedLeg } from './scripted-call.ts';
 
-/** The generator mulberry32: small, and the same on every machine. */
+/** The mulberry32 generator, which is small and gives the same numbers on every machine. */
 export function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -31,7 +32,7 @@ const everythingIsOverMs = 10_000_000;
 
 const detections: readonly (readonly AmdEventName[])[] = [
   ['amd_human_detected', 'amd_stopped'],
-  // The beep corrects the verdict that a person answered.
+  // Here the beep corrects the verdict `human`.
   ['amd_human_detected', 'amd_tone_detected', 'amd_stopped'],
   ['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_tone_detected', 'amd_stopped'],
   ['amd_no_speech_detected', 'amd_stopped'],
@@ -148,8 +149,8 @@ function randomReferral(
 }
 
 /**
- * Makes bot streams begin, end and fail, by command and by request. A replaced stream may still
- * report late events.
+ * Makes bot streams begin, end and fail, whether they come from commands or the request. A replaced
+ * stream may still report late events.
  */
 function randomStreams(call: ReturnType<typeof scriptCall>, random: () => number) {
   let commands = 0;
@@ -293,12 +294,12 @@ export function randomCall(
       try {
         await pick(happenings)();
       } catch (error) {
-        // There is no media session or leg yet, so nothing can happen to it.
+        // The media session or leg doesn't exist yet.
         if (!/is not there yet/.test(String(error))) throw error;
       }
       if (random() < 0.5) await call.settle();
     },
-    /** Lets time pass without any message. Time alone must end the call. */
+    /** Lets time pass without any messages. That alone must end the call. */
     async finish(): Promise<void> {
       for (let round = 0; round < 6; round += 1) {
         call.advance(everythingIsOverMs);

@@ -1,5 +1,5 @@
-// A callee on a plain UDP socket. It sends what a test writes, reads what arrives, and neither
-// retransmits nor corrects anything.
+// A callee on a plain UDP socket. It sends exactly what the test writes, reads whatever arrives,
+// and never retransmits or corrects anything.
 
 import { randomUUID } from 'node:crypto';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
@@ -9,7 +9,7 @@ import { freeUdpPort } from './free-port.ts';
 
 export type RawMessage = {
   readonly startLine: string;
-  /** The method in the CSeq, of a request or a response. */
+  /** The method in the CSeq header, for requests and responses alike. */
   readonly method: string;
   readonly status: number | undefined;
   readonly headers: ReadonlyMap<string, readonly string[]>;
@@ -26,10 +26,10 @@ export type ReplyOptions = {
 
 export type RawCalleeOptions = {
   /**
-   * Drops repetitions of a message. Use it for engines in other processes, which retransmit a
-   * request that is not answered within half a second: any process may stand still for that long.
-   * An engine in the process of the test has a patient clock and does not retransmit because of a
-   * pause. Default: false.
+   * Drops repeated messages. Use this with engines in other processes, because they retransmit a
+   * request after half a second without a response, and any process may stand still for that long.
+   * An engine in the test's own process has a patient clock, so a pause doesn't make it retransmit.
+   * Default: false.
    */
   readonly dropsRepetitions?: boolean;
 };
@@ -38,7 +38,7 @@ export class RawCallee implements AsyncDisposable {
   readonly inbox: RawMessage[] = [];
   readonly #socket: Socket = createSocket('udp4');
   /**
-   * Part of each branch, so that requests of two callees never look like retransmissions of each
+   * Part of each branch. Without it, two callees' requests could look like retransmissions of each
    * other (RFC 3261, 8.1.1.7 and 17.2.3).
    */
   readonly #id = randomUUID();
@@ -63,8 +63,8 @@ export class RawCallee implements AsyncDisposable {
   }
 
   /**
-   * Waits for the next request of this method and removes it from the inbox. `withinMs`: see
-   * `eventually`.
+   * Waits for the next request with this method and removes it from the inbox. See `eventually` for
+   * `withinMs`.
    */
   async take(method: string, withinMs?: number): Promise<RawMessage> {
     const isWanted = (message: RawMessage) =>
@@ -76,7 +76,7 @@ export class RawCallee implements AsyncDisposable {
     return this.#takeWhere((message) => message.status === status, `a ${status}`);
   }
 
-  /** Waits for the next answer to a request of this method and returns its status. */
+  /** Waits for the next response to this method and returns its status. */
   async takeAnswer(method: string): Promise<number> {
     const isWanted = (message: RawMessage) =>
       message.status !== undefined && message.method === method;
@@ -112,7 +112,7 @@ export class RawCallee implements AsyncDisposable {
   }
 
   /**
-   * Sends a request in the dialog of `invite`. An ACK acknowledges the answer to the previous
+   * Sends a request within the dialog of `invite`. An ACK acknowledges the response to the previous
    * request.
    */
   request(

@@ -1,5 +1,5 @@
-// The AMD events of a call as each consumer gets them: bots on NATS, flows in the context, and
-// dialers at their notify URL.
+// A call's AMD events as each consumer sees them: bots on NATS, flows in the context, and dialers
+// at their notify URL.
 
 import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
 import { eventually } from './eventually.ts';
@@ -19,7 +19,7 @@ export async function untilDetectionStopped(laptop: Laptop, callId: string): Pro
   await eventually(stopped, 'detection has stopped', 40_000);
 }
 
-/** Waits until the call has ended, then returns its events. */
+/** Waits for the call to end, then returns its events. */
 export async function receivedEvents(laptop: Laptop, callId: string) {
   const all = await laptop.receiver.untilEnded(callId);
   const context = (await laptop.gateway.dialer.context(callId)).body as {

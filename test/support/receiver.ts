@@ -1,5 +1,5 @@
-// A receiver of notifications: a real HTTP server that keeps what it receives, checks signatures
-// with a second implementation, and refuses requests on demand.
+// A notification receiver. It is a real HTTP server that keeps what it receives, checks signatures
+// with a second implementation, and rejects requests on demand.
 
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
@@ -13,7 +13,7 @@ export type Received = {
   readonly status: number;
 };
 
-/** The members of a notification that tests use. The body has more. */
+/** The fields of a notification that the tests use. The body contains more. */
 export type Notification = {
   readonly eventId: string;
   readonly callId: string;
@@ -32,8 +32,8 @@ export async function startReceiver(port?: number) {
   let answer: (notification: Notification) => number | Promise<number> = () => 200;
   let listener: (entry: Received) => void = () => undefined;
   const server = createServer((request, response) => {
-    // This is not a notification. It may come from a port scanner, or from a gateway that looks for
-    // the previous server on this port.
+    // Not a notification. Perhaps a port scanner, or a gateway looking for the previous server on
+    // this port.
     if (request.method !== 'POST') {
       response.writeHead(405).end();
       return;
@@ -63,7 +63,7 @@ export async function startReceiver(port?: number) {
     url: `http://127.0.0.1:${ownPort}/notify`,
     port: ownPort,
     received,
-    /** Returns the requests that were answered with 2xx, in the order of their arrival. */
+    /** Returns the requests that got a 2xx response, in order of arrival. */
     accepted,
     of: (callId: string) =>
       accepted()
@@ -75,7 +75,7 @@ export async function startReceiver(port?: number) {
     onReceived: (next: (entry: Received) => void) => {
       listener = next;
     },
-    /** Waits for the terminal notification of a call, and returns all notifications of the call. */
+    /** Waits for a call's terminal notification, then returns all its notifications. */
     async untilEnded(callId: string, timeoutMs = 40_000): Promise<readonly Notification[]> {
       await eventually(() => this.of(callId).some(isTerminal), `the end of ${callId}`, timeoutMs);
       return this.of(callId);
@@ -106,8 +106,8 @@ export function isTerminal(notification: Notification): boolean {
 }
 
 /**
- * Summarises notifications: each becomes `Answered`, the name of the AMD event, `Event`,
- * `completed` or `Failed`.
+ * Summarises notifications in one word each: `Answered`, the AMD event's name, `Event`, `completed`
+ * or `Failed`.
  */
 export function glance(notifications: readonly Notification[]): string[] {
   return notifications.map(({ status, machineDetection }) =>

@@ -1,5 +1,5 @@
-// Records calls that use only features of the specification: every event and notification body that
-// leaves the process, to the byte.
+// Records calls that use only what is in the specification: each event and notification body that
+// leaves the process, byte for byte.
 
 import { notificationOf } from '../../src/calls/contract/event-table.ts';
 import { scriptCall } from './scripted-call.ts';

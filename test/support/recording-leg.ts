@@ -1,4 +1,4 @@
-// An observer of a leg that records the events of the leg in order.
+// A leg observer that records the leg's events in order.
 
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { LegEvent, LegObserver } from '../../src/calls/ports.ts';
@@ -8,7 +8,7 @@ export class RecordingLeg implements LegObserver {
   readonly events: LegEvent[] = [];
   /** The leg as the last provisional response reported it. */
   ringingLeg: StoredLeg | undefined;
-  /** The SDP that answers a re-offer. Undefined refuses it. */
+  /** The SDP to answer a re-offer with. Undefined rejects the re-offer. */
   reofferAnswer: string | undefined = 'v=0\r\ns=answer\r\n';
 
   observe(event: LegEvent): void {

@@ -1,6 +1,6 @@
-// A callee's end of an audio line: a UDP socket that sends a plan of RTP packets when they are due.
-// A late packet is sent immediately. The line uses the clock of the test. Assertions use the clock
-// of the gateway, which counts frames.
+// A callee's end of an audio line: a UDP socket that sends a plan's RTP packets when they are due,
+// or right away if it's late. Note that the line uses the test's clock, while assertions use the
+// gateway's clock, which counts frames.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { freeUdpPort } from './free-port.ts';
 import type { Plan, PlannedPacket } from './impairments.ts';
 
 const samplesPerMs = 8;
-/** The sequence numbers and timestamps wrap within the first seconds of every stream. */
+/** Chosen so that sequence numbers and timestamps wrap within a stream's first seconds. */
 const firstSequence = 0x1_0000 - 60;
 const firstTimestamp = 2 ** 32 - 1_200 * samplesPerMs;
 /** Distance between the numbers of another sender and those of the first one. */
@@ -31,13 +31,13 @@ export class RtpLine implements AsyncDisposable {
     this.#socket = socket;
     this.#to = to;
     this.#ssrc = socket.address().port;
-    // The socket at the other end is closed if the call has ended.
+    // Once the call has ended, the other end's socket is closed.
     socket.on('error', () => undefined);
   }
 
   static async open(to: { readonly host: string; readonly port: number }): Promise<RtpLine> {
-    // The buffer holds half a minute of packets. With a smaller one, packets would be lost while
-    // the test stands still.
+    // Large enough for half a minute of packets. With a smaller buffer we'd lose packets while the
+    // test stands still.
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
     socket.bind(await freeUdpPort(), '127.0.0.1');
     await once(socket, 'listening');
@@ -49,8 +49,7 @@ export class RtpLine implements AsyncDisposable {
   }
 
   /**
-   * The longest delay with which a packet was sent: how long this process, or the machine, stood
-   * still.
+   * The longest delay of any packet, which tells how long this process or the machine stood still.
    */
   get latestMs(): number {
     return this.#latestMs;

@@ -1,5 +1,5 @@
-// Plays one call on scripted ports: the test acts as SIP, media and SQL, and the clock is
-// simulated.
+// Plays one call on scripted ports. The test plays the roles of SIP, media and SQL, with a
+// simulated clock.
 
 import { createActor, SimulatedClock } from 'xstate';
 import {
@@ -75,13 +75,13 @@ export type ScriptOptions = {
   readonly request?: Partial<DialoutRequest>;
   readonly limits?: Partial<CallLimits>;
   /**
-   * Stores the answer and returns the result. Default: the answer is stored immediately. `commit`
-   * makes SQL hold the answer, whatever the result says.
+   * Stores the answer and returns the result. `commit` makes SQL hold the answer even if the result
+   * says otherwise. Default: the answer is stored immediately.
    */
   readonly storeAnswer?: (commit: () => void) => Promise<StepResult>;
   /**
-   * Stores the end and returns the result. Default: the end is stored immediately. `commit` makes
-   * SQL hold the end, whatever the result says.
+   * Stores the end and returns the result. `commit` makes SQL hold the end even if the result says
+   * otherwise. Default: the end is stored immediately.
    */
   readonly storeEnd?: (commit: () => void) => Promise<StepResult>;
   /** Replaces the outbox of the script. */
@@ -224,7 +224,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     referral: () => present(referral, 'the REFER'),
     secondLeg: () => present(secondLegs.observer(), 'the second leg'),
     media: () => present(media, 'the media session'),
-    /** Lets promises settle. Nothing here waits on real time. */
+    /** Lets promises settle. That's enough, because nothing here waits for real time. */
     settle: () => new Promise<void>((resolve) => setImmediate(resolve)),
     advance: (ms: number) => clock.increment(ms),
     state: () => actor.getSnapshot().value,

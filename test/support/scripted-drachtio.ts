@@ -1,5 +1,5 @@
-// A control server that speaks drachtio's framing and otherwise does what a test wants. Unlike a
-// real server, it can lose replies, go away or refuse on demand.
+// A control server that speaks drachtio's framing and otherwise does what the test wants. Unlike a
+// real server, it can lose replies, go away or refuse connections on demand.
 
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -73,7 +73,7 @@ export class ScriptedDrachtio implements AsyncDisposable {
     if (!socket.destroyed) socket.write(`${Buffer.byteLength(payload)}#${payload}`);
   }
 
-  /** Sends OK to a request, with the engine's ids and the message as it was sent. */
+  /** Responds to a request with OK, the engine's ids and the message as it was sent. */
   confirm(frame: ControlFrame, transactionId: string, message: string): void {
     this.send(
       frame.from,
@@ -85,7 +85,7 @@ export class ScriptedDrachtio implements AsyncDisposable {
     this.send(frame.from, `${this.nextId()}|response|${frame.id}|NOK|${reason}`);
   }
 
-  /** Delivers a message of the network to the application. */
+  /** Delivers a message from the network to the application. */
   deliver(
     socket: Socket,
     message: string,
@@ -244,7 +244,7 @@ export class ScriptedInvite {
     });
   }
 
-  /** Delivers a request of the far end inside the dialog. */
+  /** Delivers the far end's request within the dialog. */
   request(
     method: string,
     options: {

@@ -1,4 +1,4 @@
-// Reads the logs of sipp: its messages, and its errors without those that its caller did not cause.
+// Reads sipp's logs: its messages, and those of its errors that the caller caused.
 
 export type SippMessage = {
   readonly direction: 'sent' | 'received';
@@ -28,7 +28,7 @@ export function parseMessages(log: string): SippMessage[] {
     atMs: Date.parse(`${mark[1]}T${mark[2]}`),
     text: log
       .slice(mark.index + mark[0].length, marks[index + 1]?.index)
-      // sipp logs a message of an ended call a second time.
+      // sipp logs a message for an ended call twice.
       .replace(/^-{20,}\nDead call [\s\S]*/m, '')
       .replace(/\n$/, ''),
   }));
@@ -74,9 +74,9 @@ function isAckOfRepeatedAnswer(text: string, messages: readonly SippMessage[]): 
 }
 
 /**
- * Whether a request is an identical retransmission. A sipp that stood still reads all copies at
- * once while it answers the first. A caller that reads the answer late retransmits the request
- * once, and then reads the answer.
+ * Returns true if a request is an identical retransmission. If sipp stood still, it reads all
+ * copies together before it has answered the first. If the caller reads the answer late, it
+ * retransmits the request just once.
  */
 function isRepetition(
   text: string,

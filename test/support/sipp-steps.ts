@@ -24,7 +24,7 @@ export const referred: SippStep = () => `  <recv request="REFER">
   <Reference variables="refer_via,refer_sequence"/>
 `;
 
-/** Answers the REFER, whatever sipp sent and received after it. */
+/** Responds to the REFER, even if sipp has sent and received other messages since. */
 export function answer(status: string, headers: readonly string[] = []): SippStep {
   return () =>
     send([

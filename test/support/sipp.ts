@@ -1,6 +1,6 @@
-// Runs sipp with one of our scenario files as the far end of a call. sipp is a SIP implementation
-// that we did not write. A run has a limit of calls and time. Its logs are in a temporary folder,
-// which `stop` removes.
+// Runs sipp with one of our scenario files as the far end of a call, so that we also test against a
+// SIP implementation that we didn't write. A run is limited in calls and time. Its logs go to a
+// temporary folder, which `stop` removes.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -85,8 +85,8 @@ const SCENARIO_FILE = 'scenario.xml';
 /** Shorter than the time limit of a test, so that sipp itself reports what it waited for. */
 const DEFAULT_TIMEOUT_MS = 50_000;
 /**
- * sipp gets a port that was free a moment ago. Another process, or our own check whether sipp
- * listens, may have bound the port first.
+ * We give sipp a port that was free a moment ago, but another process may have bound it since. So
+ * may our own check for whether sipp is listening.
  */
 const MAX_STARTS = 6;
 const START_DEADLINE_MS = 30_000;
@@ -129,7 +129,7 @@ async function launch(options: SippOptions): Promise<Run> {
     return `sipp ${options.scenario} on ${port}${state}\n${printed}`;
   });
 
-  // A test that times out disposes of nothing before its process ends.
+  // If a test times out, it doesn't dispose of anything before its process ends.
   const atProcessExit = () => {
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });

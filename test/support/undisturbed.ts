@@ -1,5 +1,5 @@
-// Repeats calls during which the gateway stood still. A gateway that stands still during a call
-// misses audio, so the result of the call proves nothing.
+// Repeats calls if the gateway stood still meanwhile. In that case it has missed audio, so the
+// call's result doesn't prove anything.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RuntimeFile } from './gateway-process.ts';
@@ -22,16 +22,16 @@ const answerTimeoutMs = 10_000;
 
 export type UndisturbedOptions = {
   /**
-   * Time limit of the whole test. No new attempt begins after half of it. Default: 120,000, the
-   * shortest limit of these tests.
+   * Time limit for the whole test. We don't start another attempt after half of it. Default:
+   * 120,000, the shortest limit of these tests.
    */
   readonly testTimeoutMs?: number;
   readonly sampleEveryMs?: number;
 };
 
 /**
- * Runs `attempt`, which throws if something is wrong. Repeats it only if the clock of the gateway's
- * media stood still meanwhile.
+ * Runs `attempt`, which throws if something is wrong. Retries only if the gateway's media clock
+ * stood still meanwhile.
  */
 export async function undisturbed<Value>(
   ticksLate: () => Promise<number>,
@@ -113,7 +113,7 @@ export class StandstillWatch {
   }
 }
 
-/** Reads from the metrics how many ticks of all calls came too late. */
+/** Reads the number of late ticks, over all calls, from the metrics. */
 export async function ticksLateOf({ httpUrl }: Pick<RuntimeFile, 'httpUrl'>): Promise<number> {
   const signal = AbortSignal.timeout(answerTimeoutMs);
   const metrics = await (await fetch(`${httpUrl}/metrics`, { signal })).text();

@@ -1,5 +1,5 @@
-// A TCP line that a test can cut. A cut loses the data on the line. No client gets through until
-// the line is healed.
+// A TCP line that a test can cut. A cut loses any data on the line, and no client gets through
+// until the test heals it.
 
 import { once } from 'node:events';
 import {
@@ -81,7 +81,7 @@ export async function layWire(to: NetConnectOpts): Promise<Wire> {
   };
 }
 
-/** Lays a wire to the database of a URL, which names either a port or the folder of a socket. */
+/** Lays a wire to a database. Its URL names either a port or a socket's folder. */
 export async function layDatabaseWire(databaseUrl: string): Promise<Wire> {
   const database = parse(databaseUrl);
   const folder = database.searchParams.get('host');

@@ -37,7 +37,7 @@ export class FakeGateway {
   /** The messages that a gateway ignores. */
   readonly ignored: string[] = [];
   /**
-   * The frames of 20 ms that the far end has heard since the start, silent if the bot said nothing.
+   * The 20 ms frames that the far end has heard since the start. Silent if the bot said nothing.
    */
   readonly heard: Buffer[] = [];
   /** The marks that were returned. `atMs`: how much audio the far end had heard by then. */
@@ -80,7 +80,7 @@ export class FakeGateway {
     return this.heard.length * frameMs;
   }
 
-  /** Milliseconds of the bot's audio that wait to be played. */
+  /** How much of the bot's audio is waiting to be played, in ms. */
   get queuedMs(): number {
     return (
       this.#queue.reduce((sum, item) => sum + ('audio' in item ? item.audio.length : 0), 0) / 8

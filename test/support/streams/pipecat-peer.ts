@@ -43,7 +43,7 @@ const chunkBytes = chunkMs * 8;
 
 export type PipecatScript = {
   readonly says: Uint8Array;
-  /** If given, the session ends with a hang-up by the REST form, as with `auto_hang_up`. */
+  /** If set, the session ends by hanging up through the REST form, as with `auto_hang_up`. */
   readonly restApi?: { readonly baseUrl: string; readonly authToken: string };
 };
 
@@ -56,7 +56,7 @@ export class PipecatSession {
   readonly digits: string[] = [];
   heardBytes = 0;
   interruptions = 0;
-  /** Status of the answer to the REST form. Undefined until the bot hangs up by it. */
+  /** Status of the response to the REST form. Undefined until the bot uses it. */
   hangUpStatus: number | undefined;
   readonly #socket: WebSocket;
   readonly #script: PipecatScript;

@@ -73,8 +73,8 @@ export class StreamCallee implements AsyncDisposable {
   }
 
   /**
-   * The longest delay with which a spoken packet was sent: how long this process, or the machine,
-   * stood still.
+   * The longest delay of a spoken packet, which tells how long this process or the machine stood
+   * still.
    */
   get latestMs(): number {
     return this.#latestMs;
@@ -132,7 +132,7 @@ export class StreamCallee implements AsyncDisposable {
     return await this.#sip.takeAnswer('NOTIFY');
   }
 
-  /** Answers without offering telephone-event, so that the phone takes no keys. */
+  /** Answers without telephone-event, so the phone can't receive keys as RTP events. */
   async answerVoiceOnly(): Promise<void> {
     const body = this.#sdp('sendrecv', 'PCMU').replace(/^a=rtpmap:101.*\r\n/m, '');
     this.#sip.reply(this.#invite, 200, 'OK', { body: body.replace(' 101\r\n', '\r\n') });
@@ -269,7 +269,7 @@ export class StreamCallee implements AsyncDisposable {
 }
 
 async function openRtp(): Promise<Socket> {
-  // The buffer holds half a minute of packets. With a smaller one, packets would be lost while the
+  // Large enough for half a minute of packets. With a smaller buffer we'd lose packets while the
   // test stands still.
   const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
   socket.bind(await freeUdpPort(), '127.0.0.1');

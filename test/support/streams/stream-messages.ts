@@ -153,7 +153,7 @@ function problemIn(message: ToBot, order: Order): string | undefined {
 }
 
 /**
- * Checks a frame of 20 ms. A bot that reads too slowly misses frames, and sees the gap in the
+ * Checks a 20 ms frame. A bot that reads too slowly misses frames, and sees the gap in the
  * timestamps.
  */
 function problemOfMedia(
