@@ -1,6 +1,6 @@
 // Decides whether to believe that a sound is a mailbox's beep, and when. After a machine's greeting
 // we believe the beep immediately. After a hello, the same sound is more likely a microwave. So we
-// wait as long as appliances and the network need to repeat a tone, and reject the beep if another
+// wait until an appliance or the network would have repeated it, and reject the beep if another
 // tone or a voice follows. A mailbox stays silent after its beep.
 
 import { frameMs } from './frame.ts';
@@ -91,7 +91,8 @@ export class BeepBelief {
   }
 
   /**
-   * Returns true if `take` will report this tone as a beep immediately, in the frame that ends it.
+   * Returns true if `take` will return this tone as a beep immediately, i.e. in the frame in which
+   * it's found.
    */
   isSure({ kind, hz, doubt }: ToneFound, answerer: Answerer): boolean {
     if (kind !== 'beep' || this.waiting || isNear(this.#rejected, hz)) return false;

@@ -52,7 +52,7 @@ async function askStatistics(worker: Worker): Promise<SipEngineStatistics> {
     };
     const onExit = (): void => {
       worker.off('message', onMessage);
-      reject(new Error('the sip engine thread is gone'));
+      reject(new Error('the SIP engine thread has ended'));
     };
     worker.on('message', onMessage);
     worker.once('exit', onExit);

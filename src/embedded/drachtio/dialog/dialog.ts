@@ -47,8 +47,8 @@ export type Dialog = {
   /** The application that receives the peer's requests. Undefined once it has disconnected. */
   owner: ControlClient | undefined;
   /**
-   * `early` until a 2xx. `cancelled` if the application cancelled but the 2xx was faster, in which
-   * case the call is up and a BYE follows the ACK.
+   * `early` until a 2xx. `cancelled` if the application cancelled but the 2xx was faster. The call
+   * is then up, and a BYE follows the ACK.
    */
   state: 'early' | 'confirmed' | 'cancelled';
   /** The engine's INVITE that has been answered but not yet acknowledged by the application. */

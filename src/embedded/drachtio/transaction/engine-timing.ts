@@ -1,5 +1,5 @@
-// The protocol's timers and the clock that they run on. Tests can shorten the former and simulate
-// the latter.
+// The protocol's timers and the clock that they run on. Tests can shorten the timers and simulate
+// the clock.
 
 export type SipTimers = {
   /** Estimate of the round trip (RFC 3261 section 17). */
