@@ -164,7 +164,7 @@ function connectObservers(
       taking.onReleased(legId);
       secondLegs.giveBack(legId);
     },
-    onOffTheWire: (callId) => out.legsAreOver(callId),
+    onOffTheWire: (callId) => out.noteLegsGone(callId),
   });
   registry.onEnded((callId, end) => {
     taking.onEnded(callId);
@@ -214,7 +214,7 @@ function openRecovery(
       outbox: out.outbox,
       publish: (events) => out.publisher.publish(events),
       settle: (callId) => out.settle(callId),
-      legsAreOver: (callId) => out.legsAreOver(callId),
+      noteLegsGone: (callId) => out.noteLegsGone(callId),
       // If SQL was restored from a backup, the stream may hold events that SQL doesn't have.
       eventsOnStream: async (call) =>
         connection.connected() ? await eventsOfCall(connection, call) : [],
@@ -274,8 +274,8 @@ async function settle(
   const deadlineMs = performance.now() + timeoutMs;
   while (performance.now() < deadlineMs) {
     const areEventsOut = out.isIdle() || (out.outbox.size() === 0 && !connection.connected());
-    const areLegsOff = sip.onTheWire().length === 0;
-    if (areEventsOut && areLegsOff && !(await parts.notifier.isSending())) return;
+    const areLegsGone = sip.onTheWire().length === 0;
+    if (areEventsOut && areLegsGone && !(await parts.notifier.isSending())) return;
     await pause(settlePollMs);
   }
 }

@@ -56,7 +56,7 @@ export type OutboxParts = {
   /** Settles a call. All its events must be on the stream, and its far end must be gone. */
   settle(callId: CallId): void;
   /** Notes that no far end is left in the call, even if some events aren't published yet. */
-  legsAreOver(callId: CallId): void;
+  noteLegsGone(callId: CallId): void;
   /** Returns true if any of the call's steps or events are still on their way to SQL or NATS. */
   holds(callId: CallId): boolean;
   /** Returns true if there are no steps left to store and no events left to publish. */
@@ -145,7 +145,7 @@ export function openOutbox(
       withMachine.delete(callId);
     },
     settle: (callId) => settling.settle(callId),
-    legsAreOver: (callId) => settling.legsAreOver(callId),
+    noteLegsGone: (callId) => settling.noteLegsGone(callId),
     holds: (callId) => outbox.holds(callId) || relay.holds(callId) || settling.holds(callId),
     isIdle: () => outbox.size() === 0 && publisher.waiting() === 0,
   };

@@ -57,7 +57,7 @@ export type RecoveryPorts = {
    */
   readonly settle: (callId: CallId) => void;
   /** Records that every far end has left the call. Some of its events may still be unpublished. */
-  readonly legsAreOver: (callId: CallId) => void;
+  readonly noteLegsGone: (callId: CallId) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -247,7 +247,7 @@ export class Recovery {
     const ending = Promise.all(legs.map((leg) => this.#keepHangingUp(callId, leg))).then(
       (results) => {
         const areOver = results.every((isOver) => isOver);
-        if (areOver) this.#ports.legsAreOver(callId);
+        if (areOver) this.#ports.noteLegsGone(callId);
         return areOver;
       },
     );

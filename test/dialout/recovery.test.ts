@@ -69,9 +69,9 @@ function nextProcess(world: DialoutWorld, { onStream = false } = {}) {
   const ownerId = 'node-1/new';
   const hungUp: StoredLeg[] = [];
   world.takeOver(ownerId);
-  const { outbox, publish, settle, legsAreOver, holds } = world.process(ownerId);
+  const { outbox, publish, settle, noteLegsGone, holds } = world.process(ownerId);
   const ports: RecoveryPorts = {
-    ...{ ledger: world.ledger, outbox, publish, settle, legsAreOver, isUnderWay: holds },
+    ...{ ledger: world.ledger, outbox, publish, settle, noteLegsGone, isUnderWay: holds },
     logger: silentLogger,
     eventsOnStream: async (call) => (onStream ? world.eventsOf(call.callId) : []),
     underWay: () => [],

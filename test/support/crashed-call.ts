@@ -21,10 +21,10 @@ export type CrashedCall = {
 
 function nextProcess(world: DialoutWorld, ownerId: string, at: Date, hungUp: StoredLeg[] = []) {
   world.takeOver(ownerId);
-  const { outbox, publish, settle, legsAreOver, holds } = world.process(ownerId);
+  const { outbox, publish, settle, noteLegsGone, holds } = world.process(ownerId);
   const recovery = new Recovery(
     {
-      ...{ ledger: world.ledger, outbox, publish, settle, legsAreOver, isUnderWay: holds },
+      ...{ ledger: world.ledger, outbox, publish, settle, noteLegsGone, isUnderWay: holds },
       logger: silentLogger,
       eventsOnStream: async () => [],
       underWay: () => [],

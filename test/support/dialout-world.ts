@@ -34,7 +34,7 @@ export type WorldProcess = {
   readonly outbox: CallOutbox;
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
   readonly settle: (callId: CallId) => void;
-  readonly legsAreOver: (callId: CallId) => void;
+  readonly noteLegsGone: (callId: CallId) => void;
   /** Returns true while some of the call's events are still being published. */
   readonly holds: (callId: CallId) => boolean;
 };
@@ -167,8 +167,8 @@ export class DialoutWorld {
         return 'stored';
       },
     };
-    const legsAreOver = (callId: CallId): void => this.row(callId).legs.clear();
-    return { outbox, publish, settle, legsAreOver, holds: (callId) => relay.holds(callId) };
+    const noteLegsGone = (callId: CallId): void => this.row(callId).legs.clear();
+    return { outbox, publish, settle, noteLegsGone, holds: (callId) => relay.holds(callId) };
   }
 
   row(callId: CallId): Row {

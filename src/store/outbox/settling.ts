@@ -87,7 +87,7 @@ export class Settling {
   /**
    * Notes that no far end is left in the call. We only store this if the call isn't settled soon.
    */
-  legsAreOver(callId: CallId): void {
+  noteLegsGone(callId: CallId): void {
     this.#add('over', callId);
   }
 

@@ -40,7 +40,7 @@ describe('a call that has ended', () => {
 
   test('leaves no leg for a later owner while its events wait to be published', async () => {
     const call = await ended();
-    open().legsAreOver(call.callId);
+    open().noteLegsGone(call.callId);
 
     await eventually(async () => (await legsOf(call)) === 0, 'its leg is gone');
     expect(await isSettled(call)).toBe(false);
@@ -49,9 +49,9 @@ describe('a call that has ended', () => {
   test('costs no statement for its legs if it is settled soon', async () => {
     const [call, other] = [await ended(), await ended()];
     const marks = open();
-    marks.legsAreOver(call.callId);
+    marks.noteLegsGone(call.callId);
     marks.settle(call.callId);
-    marks.legsAreOver(other.callId);
+    marks.noteLegsGone(other.callId);
     await eventually(
       async () => (await legsOf(other)) === 0,
       'the legs of the other call are gone',
@@ -69,7 +69,7 @@ describe('a call that has ended', () => {
     await pool.query('alter table calls rename to calls_elsewhere');
     await pool.query('alter table call_legs rename to call_legs_elsewhere');
     marks.settle(call.callId);
-    marks.legsAreOver(other.callId);
+    marks.noteLegsGone(other.callId);
     await eventually(() => lines.length >= 2, 'it is tried twice');
     expect(marks.holds(call.callId)).toBe(true);
     await pool.query('alter table calls_elsewhere rename to calls');
@@ -83,7 +83,7 @@ describe('a call that has ended', () => {
   test('leaves no leg at the end of its process', async () => {
     const call = await ended();
     const marks = open();
-    marks.legsAreOver(call.callId);
+    marks.noteLegsGone(call.callId);
     await marks.stop();
 
     expect(await legsOf(call)).toBe(0);
