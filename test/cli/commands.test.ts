@@ -425,11 +425,11 @@ describe('with a gateway', () => {
     expect(await row.json()).toMatchObject({ name: 'Jane', Created_By: 'app-dev' });
   });
 
-  test('the errors of a refused request are printed by member', async () => {
+  test('the errors of a refused request are printed by field', async () => {
     const { code, err } = await offhook(['call', 'tel:12', '--caller', 'a b']).finished;
 
     expect(code).toBe(1);
-    expect(err).toMatch(/^offhook: 400: 2 members are not valid/);
+    expect(err).toMatch(/^offhook: 400: 2 fields are not valid/);
     expect(err).toContain('\n  target: must be a global number');
     expect(err).toContain('\n  caller: must be');
   });
