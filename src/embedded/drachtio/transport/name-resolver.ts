@@ -26,23 +26,23 @@ export class NameResolver {
   }
 
   /**
-   * Passes the peer to `done`, or undefined if the name can't be resolved. If the name is cached,
-   * `done` runs before this function returns.
+   * Passes the peer to `onResolved`, or undefined if the name can't be resolved. If the name is cached,
+   * `onResolved` runs before this function returns.
    */
-  resolve(target: NameTarget, done: (peer: SipPeer | undefined) => void): void {
+  resolve(target: NameTarget, onResolved: (peer: SipPeer | undefined) => void): void {
     const cached = this.#cache.get(target.host);
     if (cached !== undefined && cached.untilMs > Date.now()) {
-      done(toPeer(target, cached.address));
+      onResolved(toPeer(target, cached.address));
       return;
     }
     const pending = this.#pending.get(target.host) ?? this.#start(target.host);
     if (pending === undefined) {
-      done(undefined);
+      onResolved(undefined);
       return;
     }
     pending.then(
-      (address) => done(address === undefined ? undefined : toPeer(target, address)),
-      () => done(undefined),
+      (address) => onResolved(address === undefined ? undefined : toPeer(target, address)),
+      () => onResolved(undefined),
     );
   }
 
