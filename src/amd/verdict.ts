@@ -1,6 +1,6 @@
 // Decides between person and machine, based on what was said so far. People answer briefly and
 // wait, whereas machines keep talking. If the request sets a word threshold, that's the only rule.
-// There's no clock here, and no events.
+// There's no clock here, and no events: `event-grammar.ts` counts frames and asks for a verdict.
 
 import type { Utterance } from './voice/utterance.ts';
 
@@ -96,9 +96,9 @@ function humanByNow(utterance: Utterance): Verdict | undefined {
   if (!hasWaited(utterance)) return undefined;
   const beyondMs = utterance.spanMs - shortGreetingMs;
   if (beyondMs <= 0) return { who: 'human', reason: 'short-greeting', confidence: 0.93 };
+  if (isOffer(utterance)) return { who: 'human', reason: 'greeting-then-silence', confidence: 0.9 };
   // Falls from 0.9 to 0.65: the longer the greeting, the more likely it is a machine that beeps
   // later, or never.
-  if (isOffer(utterance)) return { who: 'human', reason: 'greeting-then-silence', confidence: 0.9 };
   const share = Math.min(1, beyondMs / (maxPersonMs - shortGreetingMs));
   const confidence = Math.round(90 - 25 * share) / 100;
   return { who: 'human', reason: 'greeting-then-silence', confidence };

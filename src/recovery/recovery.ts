@@ -93,9 +93,10 @@ const lateAnswerPauseMs = 500;
 //   events that may be missing on the stream, which drops duplicates by id. Once these events are
 //   published and the far end has left the call, it marks the call as settled in SQL. If that
 //   fails, the next sweep finds the call again.
-// - done: the call is marked as settled, and recovery has forgotten about it. States of a far end,
-//   provided that its leg was stored. No matter how often someone requests a hang-up, each call has
-//   only one sequence of attempts:
+// - done: the call is marked as settled, and recovery has forgotten about it.
+//
+// States of a far end, provided that its leg was stored. No matter how often someone requests a
+// hang-up, each call has only one sequence of attempts:
 // - waiting: all places for concurrent hang-ups are in use. The state lasts until a place becomes
 //   free, or this process stops.
 // - hanging up: we've asked the engine to end the leg. The next state is `over` if the leg has
@@ -105,8 +106,10 @@ const lateAnswerPauseMs = 500;
 // - over: the leg has ended, or we've stopped waiting for the engine or for a 200 OK that crossed
 //   the CANCEL. If the engine doesn't know the dialog, either the engine was restarted, or the lost
 //   process ended the dialog but couldn't store that. We send the far end a BYE in both cases. If
-//   it has already left the call, it responds with 481. `stop` leaves every call in its current
-//   state. SQL has everything that the next process needs to finish the work.
+//   it has already left the call, it responds with 481.
+//
+// `stop` leaves every call in its current state. SQL has everything that the next process needs to
+// finish the work.
 
 /** Ends the calls of lost processes, and settles ended calls, including this process's own. */
 export class Recovery {

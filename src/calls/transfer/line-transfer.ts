@@ -1,4 +1,5 @@
-// A line's transfers, one at a time.
+// Starts and ends a line's transfers, one at a time: a bridge (`call-bridge.ts`) or a referral
+// (`call-referral.ts`).
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { KeyReceiver, PressedKey } from '../keys/keys.ts';

@@ -1,4 +1,6 @@
-// Transfer effects. No I/O.
+// What the call does before, during and after a transfer: when a transfer starts, which events it
+// emits, and whether its end also ends the call. `call-bridge.ts` (a second leg, relayed here) and
+// `call-referral.ts` (REFER) carry the transfer out.
 
 import { assertEvent } from 'xstate';
 import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from '../life/call-outcome.ts';

@@ -1,5 +1,6 @@
 // Builds the INVITE for the engine, and supplies the digest credentials that srf needs to answer a
-// challenge.
+// challenge. The request URI, From and the trunk's headers come from the `Route` that
+// `trunks/routing.ts` creates.
 
 import { maxFrameBytes } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';

@@ -26,8 +26,8 @@ export class NameResolver {
   }
 
   /**
-   * Passes the peer to `onResolved`, or undefined if the name can't be resolved. If the name is cached,
-   * `onResolved` runs before this function returns.
+   * Passes the peer to `onResolved`, or undefined if the name can't be resolved. If the name is
+   * cached, `onResolved` runs before this function returns.
    */
   resolve(target: NameTarget, onResolved: (peer: SipPeer | undefined) => void): void {
     const cached = this.#cache.get(target.host);
