@@ -1,5 +1,5 @@
-// Offer and answer (RFC 3264) for one audio stream with PCMU, PCMA and telephone-event. Here we
-// build our own descriptions, and extract what the media worker needs from the far end's.
+// Offer and answer (RFC 3264) for one audio stream with PCMU, PCMA and telephone-event. This module
+// builds our own descriptions, and extracts what the media worker needs to know from the far end's.
 
 import type { Codec } from './g711.ts';
 import {
@@ -27,8 +27,8 @@ export type LocalMedia = {
   /** Session id for the o= line, in decimal digits. */
   readonly sessionId: string;
   /**
-   * Codecs that we offer, in order of preference. When we answer the far end's offers, we accept
-   * both codecs regardless.
+   * Codecs that we offer, in order of preference. This list doesn't affect how we answer the far
+   * end's offers, where we always accept both codecs.
    */
   readonly codecs: readonly Codec[];
 };
@@ -40,28 +40,25 @@ export type RemoteMedia = {
   /** The far end's RTCP address. */
   readonly rtcp: { readonly address: string; readonly port: number };
   /**
-   * Whether the far end put us on hold the RFC 2543 way, with `c=IN IP4 0.0.0.0`, which leaves us
+   * True if the far end put us on hold the RFC 2543 way, with `c=IN IP4 0.0.0.0`, which leaves us
    * without an address to send to.
    */
   readonly addressWithheld: boolean;
-  /** Whether the far end wants audio from us. False during hold. */
+  /** True if the far end wants to receive audio. False during hold. */
   readonly weSend: boolean;
-  /** Whether the far end sends audio, according to its description. */
+  /** True if the far end's description says that it sends audio. */
   readonly theySend: boolean;
   readonly codec: Codec;
   /** Payload type of the packets that we send. */
   readonly payloadType: number;
   /**
-   * Payload types that we accept for each codec: those in our own description, plus those in the
-   * far end's, because many senders use them instead.
+   * Payload types that we accept for each codec. They're the ones in our own description plus the
+   * ones in the far end's, which many senders use instead.
    */
   readonly receive: Readonly<Record<Codec, readonly number[]>>;
   /** Payload types that we accept for telephone events. */
   readonly telephoneEvents: readonly number[];
-  /**
-   * Payload type for the keys that we send, as declared by the far end. Absent if the far end
-   * doesn't accept keys.
-   */
+  /** The payload type that the far end has declared for keys. Absent if it doesn't accept keys. */
   readonly keyPayloadType?: number;
 };
 
@@ -102,8 +99,8 @@ export function hasMoved(before: RemoteMedia, now: RemoteMedia): boolean {
 export type ReofferAnswer = {
   readonly remote: RemoteMedia;
   /**
-   * Builds the answer with this version in its o= line. The caller keeps the previous version if
-   * nothing else has changed.
+   * Builds the answer with this version in its o= line. If nothing else has changed, the caller
+   * passes the previous version.
    */
   readonly build: (version: number) => string;
 };
@@ -122,8 +119,8 @@ export function answerOffer(
   const found = findUsable(sdp, ipVersion);
   if (found === undefined) return undefined;
   const { remote, chosen } = found;
-  // RFC 3264, section 6: the answer contains every m= line in the offer's order. A zero port
-  // refuses a line.
+  // RFC 3264, section 6: the answer contains every m= line in the offer's order. Setting a line's
+  // port to zero rejects it.
   const mediaLines = sdp.media.flatMap((line) =>
     line === chosen
       ? [
@@ -191,8 +188,8 @@ function rtcpAddress({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rt
 }
 
 /**
- * Whether the line is RTP audio that we support. RTP/SAVP isn't. RTP/AVPF only adds feedback, which
- * we needn't send.
+ * Checks that the line is RTP audio that we support, which RTP/SAVP isn't. RTP/AVPF is fine,
+ * because it only adds feedback, which we needn't send.
  */
 function isRtpAudio(line: SdpMedia): boolean {
   return line.type === 'audio' && line.port !== 0 && /^RTP\/AVPF?$/i.test(line.protocol);
@@ -237,8 +234,8 @@ function receivedPayloadTypes(formats: readonly Format[]): RemoteMedia['receive'
   const typesFor = (codec: Codec): readonly number[] => {
     const declared = formats.filter((format) => format.encoding === codec);
     const own = codecPayloadTypes[codec];
-    // Gateways switch between the codecs we offered. So accept our own payload type, too, unless
-    // the far end uses it for something else.
+    // Some gateways switch between the codecs we offered, so we accept our own payload type, too,
+    // unless the far end uses it for something else.
     return [...declared.map((format) => format.payloadType), ...(taken.has(own) ? [] : [own])];
   };
   return { PCMU: typesFor('PCMU'), PCMA: typesFor('PCMA') };

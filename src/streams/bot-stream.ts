@@ -1,7 +1,7 @@
-// A call's stream to its bot. It connects at the answer, or once a person is detected, and
-// reconnects if the connection breaks. The stream ends when the bot closes it, when the call ends
-// it, or when reconnecting takes too long. It runs in the media worker, with the session's ticks as
-// its clock.
+// A call's stream to its bot. The stream connects when the call is answered, or once a person has
+// been detected, and reconnects if the connection breaks. It ends when the bot closes it, when the
+// call ends it, or when reconnecting takes too long. It runs in the media worker, where the
+// session's ticks serve as its clock.
 
 import { type AmdEvent, verdictOf } from '../calls/detection/amd-event.ts';
 import type { StreamCounts, StreamSettings } from '../calls/stream/stream.ts';
@@ -17,43 +17,45 @@ import type { MessageWriter } from './stream-messages.ts';
 
 const frameMs = 20;
 const ticksPerSecond = 1_000 / frameMs;
-/** How long we keep playing queued audio after the bot has left: 10 s. */
+/** After the bot has left, we keep playing its queued audio for up to 10 s. */
 const maxGoodbyeTicks = 500;
 /**
- * 10 s. Several pings fit into `maxSilenceTicks`, so losing one pong doesn't end the connection.
+ * We send a ping after every 10 s of silence. Several pings fit into `maxSilenceTicks`, so losing
+ * one pong doesn't end the connection.
  */
 const pingTicks = 500;
-/** 40 s. If the bot has sent nothing for this long, the connection is dead. */
+/** A bot that hasn't sent anything for 40 s, not even a pong, is considered dead. */
 const maxSilenceTicks = 2_000;
 /**
- * 25 s. Servers close connections on which no request arrives, some after 30 s, so we replace the
- * connection before that while the phone rings.
+ * We replace a prepared connection every 25 s while the phone is ringing, because servers close
+ * connections on which no request arrives, some of them after just 30 s.
  */
 const preparedTicks = 1_250;
 /**
- * Maximum number of prepared connections. Together they cover 200 s, which is longer than phones
- * ring and detection runs.
+ * Eight prepared connections, one after the other, cover 200 s. No phone rings and no detection
+ * runs that long.
  */
 const maxPreparations = 8;
 /**
- * Maximum number of keys and detection events that wait for the connection. A call usually has a
+ * Limits the keys and detection events that are waiting for the connection. A call usually has a
  * handful.
  */
 const maxPendingMessages = 200;
 /**
- * Delays before each retry of the first connection, in seconds. They're short because the person is
- * waiting. We give up after five seconds.
+ * Delays between the first attempts to connect, in seconds. They're short because the person is
+ * already waiting, and we give up after five seconds.
  */
 const firstDelays = [0.5, 1, 2];
 const firstLimitTicks = 5 * ticksPerSecond;
 /**
- * Delays before each attempt to reconnect in mid-call, in seconds. They're longer because a
- * redeployment takes a while, and many calls reconnect to the bot at the same time.
+ * Delays before each attempt to reconnect in mid-call, in seconds. Here we can wait longer, because
+ * a redeployment takes a while, and many calls may be reconnecting to the bot at the same time.
  */
 const reconnectDelays = [1, 2, 4];
 const reconnectLimitTicks = 30 * ticksPerSecond;
 /**
- * A connection that lasted this long was healthy. If it breaks, we start a new series of attempts.
+ * A connection that has lasted this long was healthy, so if it breaks, we start a new series of
+ * attempts.
  */
 const healthyTicks = 10 * ticksPerSecond;
 /** Time limit for one attempt. */
@@ -68,7 +70,7 @@ export type BotStreamDependencies = {
 };
 
 type State =
-  /** The call hasn't been answered, or the bot is waiting for a person who hasn't been detected. */
+  /** Either the call hasn't been answered yet, or the bot is waiting until a person is detected. */
   | { readonly kind: 'idle' }
   | { readonly kind: 'waiting'; readonly until: number }
   | { readonly kind: 'connecting'; readonly link: StreamLink; readonly until: number }
@@ -93,11 +95,11 @@ export class CallStream implements BotStream {
   readonly #schedule = new ReconnectSchedule();
   readonly #counts = { framesSent: 0, framesDropped: 0, connections: 0 };
   #state: State = { kind: 'idle' };
-  /** The transport prepared for the answer. We replace it at tick `until`. */
+  /** The transport that we've prepared for the answer. It's due for replacement at tick `until`. */
   #prepared: { readonly transport: PreparedTransport; readonly until: number } | undefined;
   #preparations = 0;
   #isAnswered = false;
-  /** Detection events so far. A call has about a dozen. */
+  /** All detection events so far, about a dozen per call. */
   readonly #amdEvents: AmdEvent[] = [];
   #pendingMessages: ((writer: MessageWriter) => string)[] = [];
   #tick = 0;
@@ -264,7 +266,7 @@ export class CallStream implements BotStream {
 
   #onLinkEnd(end: LinkEnd): void {
     const state = this.#state;
-    // A new connection didn't set these marks, so they must not come back on it.
+    // These marks were set on the old connection, so they must not come back on a new one.
     this.#queue.forgetMarks();
     if (end.kind === 'closed' && state.kind === 'open') {
       this.#enter({ kind: 'goodbye', until: this.#tick + maxGoodbyeTicks });
@@ -314,8 +316,8 @@ export class CallStream implements BotStream {
 }
 
 /**
- * Decides when the next attempt to connect starts, and when to give up. Counts in ticks, because
- * the audio clock is the only clock that the stream has.
+ * Decides when to try to connect next, and when to give up. The schedule counts ticks, because the
+ * audio clock is the only clock that the stream has.
  */
 class ReconnectSchedule {
   #delays = firstDelays;

@@ -1,15 +1,15 @@
-// Puts received G.711 back on a steady 20 ms clock. Since one sample is one timestamp unit, the
-// buffer is a ring of samples addressed by RTP timestamp, and it needs no special cases for
-// reordering, duplicates or packet sizes. Audio that hasn't arrived by the time we play it is
-// replaced by silence. There are no sockets or clocks in here: the owner calls `take` every 20 ms.
+// Puts received G.711 back on a steady 20 ms clock. One sample is one timestamp unit, so the buffer
+// is simply a ring of samples addressed by RTP timestamp, and reordering, duplicates and packet
+// sizes need no special cases. If audio hasn't arrived by the time we need to play it, we play
+// silence instead. There are no sockets or clocks in here: the owner calls `take` every 20 ms.
 
 import { sequenceDistance, timestampDistance } from './rtp-packet.ts';
 
 export const frameSamples = 160;
 
 /**
- * 512 ms in 8 kB, which is longer than the maximum delay. It's a power of two, so the ring stays
- * aligned when the timestamp wraps.
+ * The ring stores 512 ms in 8 kB, which is longer than the maximum delay. The capacity is a power
+ * of two, so the ring stays aligned when the timestamp wraps.
  */
 const capacitySamples = 4096;
 const slotMask = capacitySamples - 1;
@@ -22,21 +22,22 @@ const granuleMask = capacitySamples / samplesPerGranule - 1;
  */
 const targetDelaySamples = 2 * frameSamples;
 /**
- * 300 ms. Beyond this delay we skip the oldest audio, because delaying everything after it would be
- * worse.
+ * If the delay exceeds 300 ms, we skip the oldest audio, because delaying everything after it would
+ * be worse.
  */
 const maxDelaySamples = 2_400;
 /**
- * If a timestamp is off by more than a second, that isn't jitter: the sender has reset its clock.
+ * A timestamp that's off by more than a second isn't caused by jitter. The sender must have reset
+ * its clock.
  */
 const jumpSamples = 8_000;
 /** Networks don't reorder packets this far, so the sender must have restarted its sequence. */
 const maxReorderedPackets = 100;
-/** 1 s. If the delay has been longer than necessary for this long, it shrinks by one frame. */
+/** If the delay has been longer than necessary for 1 s, we shorten it by one frame. */
 const shrinkWindowFrames = 50;
-/** How many frames we wait for a pause in the speech before we skip a frame anyway. */
+/** We wait up to 2 s for a pause in the speech, and then skip a frame anyway. */
 const maxSkipWaitFrames = 100;
-/** A frame counts as a pause if no sample is louder than this, about -44 dBFS. */
+/** A frame counts as a pause if its peak doesn't exceed this, which is about -44 dBFS. */
 const quietPeak = 200;
 
 /** The minimum delay recorded for a window in which no packet arrived. */
@@ -58,8 +59,8 @@ export class JitterBuffer {
   #started = false;
   #highestSequence = 0;
   /**
-   * Timestamp that the next packet must have to confirm a jump. Undefined unless the last packet
-   * jumped.
+   * The timestamp that would confirm a jump if the next packet carries it. Undefined unless the
+   * last packet jumped.
    */
   #jumpTimestamp: number | undefined;
   #windowFrames = 0;
@@ -72,7 +73,7 @@ export class JitterBuffer {
     this.statistics = statistics;
   }
 
-  /** Whether a packet has arrived. The first packet determines the delay for all later ones. */
+  /** True once a packet has arrived. The first packet determines the delay for all later ones. */
   get isStarted(): boolean {
     return this.#started;
   }
@@ -154,10 +155,10 @@ export class JitterBuffer {
   }
 
   /**
-   * Handles a packet that is at least partly too late. If a newer packet has already arrived, the
-   * late packet is a straggler, and we play only the part that is still in time. Otherwise the
-   * network path has become longer, or the sender stopped its timestamps during a pause. In both
-   * cases playout continues from this packet, and the delay grows accordingly.
+   * Handles a packet that is at least partly too late. If a newer packet has already arrived, this
+   * one is a straggler, and we play only the part that is still in time. Otherwise either the
+   * network path has become longer, or the sender stopped its timestamps during a pause. In both of
+   * these cases, playout continues from this packet, and the delay grows accordingly.
    */
   #admitLate(isNew: boolean, timestamp: number, delay: number, length: number): boolean {
     if (isNew) {
@@ -230,8 +231,8 @@ export class JitterBuffer {
   }
 
   /**
-   * Checks whether the delay is longer than necessary. It grows after a stall, or when the sender's
-   * clock runs faster than ours.
+   * Checks whether the delay has become longer than necessary, which happens after a stall, or if
+   * the sender's clock is faster than ours.
    */
   #checkDelay(): void {
     this.#windowFrames += 1;
@@ -252,7 +253,7 @@ export class JitterBuffer {
     if (isReceived && this.#skipWaitFrames < maxSkipWaitFrames && !isQuiet(frame)) return false;
     this.#skipDue = false;
     this.#skipWaitFrames = 0;
-    // Delays measured before the skip are one frame too long, so start over.
+    // The delays we measured before the skip are now one frame too long, so start over.
     this.#restartWindow();
     return true;
   }

@@ -1,29 +1,28 @@
-// Symmetric RTP (RFC 4961) with latching (RFC 7362). We send media to the address in the SDP until
-// packets show where the far end really is, which may be behind a NAT. That address is locked after
-// the first seconds. From then on, attackers who find the port by spraying packets ("RTPBleed")
-// can't be heard and can't divert the audio. A locked source follows just one kind of move: a NAT
-// that assigns another port in mid-call, without a re-INVITE.
+// Symmetric RTP (RFC 4961) with latching (RFC 7362). The far end may be behind a NAT, so we only
+// send media to the address in the SDP until incoming packets show where the far end really is.
+// That address is locked after the first few seconds. From then on, attackers who find the port by
+// spraying packets ("RTPBleed") can't be heard and can't divert the audio. A locked source follows
+// just one kind of move: a NAT that assigns another port in mid-call, without a re-INVITE.
 
 import { sequenceDistance } from './rtp-packet.ts';
 
 /**
- * 3 s from the first packet. By then NATs and media relays have usually stabilised, and an attacker
- * hasn't had much time to guess.
+ * We keep learning for 3 s after the first packet. By then NATs and media relays have usually
+ * stabilised, and an attacker hasn't had much time to guess.
  */
 const learningFrames = 150;
 /**
- * 0.5 s. If the far end has been silent for this long, it may have moved, so another address may
- * replace it.
+ * If the far end has been silent for 0.5 s, it may have moved, so another address may replace it.
  */
 const silentFrames = 25;
 /**
- * How many consecutive packets with the same SSRC it takes to move the source. A single stray
- * packet doesn't move it.
+ * The source moves only after this many consecutive packets with the same SSRC, so a single stray
+ * packet can't move it.
  */
 const packetsToConfirm = 2;
 /**
- * Maximum step between sequence numbers that we consider consecutive. Packets in between may have
- * been lost.
+ * Sequence numbers up to this far apart still count as consecutive, because packets in between may
+ * have been lost.
  */
 const maxSequenceGap = 5;
 const silentSsrcFrames = 3;
@@ -34,7 +33,7 @@ export class RemoteSource {
   /** The far end's RTCP address, according to the SDP. */
   #rtcpAddress = '';
   #rtcpPort = 0;
-  /** Address to which we send media, and from which we accept it. */
+  /** The address that we send media to and accept it from. */
   #address = '';
   #port = 0;
   #heard = false;
@@ -44,7 +43,7 @@ export class RemoteSource {
   #unreachable = false;
   /** Undefined until the first packet after `signal`. 0 once the source is locked. */
   #learningFramesLeft: number | undefined;
-  /** A sender at a different address, which may be the far end after a move. */
+  /** A sender at a different address, which may be the far end after it has moved. */
   #candidate = { address: '', port: 0, ssrc: 0, sequence: 0, packets: 0 };
 
   get address(): string {
@@ -60,16 +59,16 @@ export class RemoteSource {
   }
 
   /**
-   * Whether the source is locked, reachable, and was heard recently. A stable source rejects
-   * packets from other addresses.
+   * True if the source is locked and reachable, and we've heard it recently. A stable source
+   * rejects packets from other addresses.
    */
   get isStable(): boolean {
     return this.locked && this.#framesSinceHeard < silentFrames && !this.#unreachable;
   }
 
   /**
-   * Records an ICMP error for the address to which we send media. The source isn't stable again
-   * until its address changes or is signalled again.
+   * Records an ICMP error for the address that we're sending media to. The source isn't stable
+   * again until its address changes or is signalled again.
    */
   markUnreachable(): void {
     this.#unreachable = true;
@@ -86,8 +85,8 @@ export class RemoteSource {
     this.#learningFramesLeft = undefined;
     this.#candidate.packets = 0;
     this.#unreachable = false;
-    // The address is unchanged, e.g. after hold or resume. What we've learned about its NAT remains
-    // valid until packets disprove it.
+    // The address hasn't changed, e.g. after hold or resume. What we've learned about its NAT
+    // remains valid until packets disprove it.
     if (!moved) return;
     this.#address = address;
     this.#port = port;
@@ -128,15 +127,15 @@ export class RemoteSource {
   }
 
   /**
-   * Decides whether RTCP from this address and SSRC comes from the far end. The host alone proves
-   * nothing: a media relay serves hundreds of calls from one address, and may still be sending
-   * reports for the previous call on our port. So we require one of these conditions:
+   * Decides whether RTCP from this address and SSRC comes from the far end. A matching host alone
+   * proves nothing: a media relay serves hundreds of calls from one address, and may still be
+   * sending reports for the previous call on our port. So we require one of these conditions:
    * - The SDP names this address for RTCP, either with `a=rtcp` (RFC 3605), or as the port above
    *   the RTP port (RFC 3550, section 11).
-   * - It's the audio's host, and either the audio's port or the one above it. The same port means
-   *   that the far end multiplexes (RFC 5761) without having negotiated that. The port above is
-   *   typical of a NAT that keeps port pairs together.
-   * - Both host and SSRC match the audio, so a NAT must have picked an unrelated port.
+   * - The report comes from the audio's host, and from either the audio's port or the one above it.
+   *   The same port means that the far end is multiplexing (RFC 5761) although we haven't
+   *   negotiated that. The port above is typical of a NAT that keeps port pairs together.
+   * - Both host and SSRC match the audio, which means that a NAT has picked an unrelated port.
    */
   reportsFrom(address: string, port: number, ssrc: number): boolean {
     if (address === this.#rtcpAddress && port === this.#rtcpPort) return true;
@@ -154,8 +153,9 @@ export class RemoteSource {
 
   #mayMoveTo(address: string, port: number, ssrc: number): boolean {
     const silent = this.#framesSinceHeard >= silentFrames;
-    // A new NAT mapping keeps the host and SSRC. Off-path attackers don't know the SSRC (RFC 3550,
-    // section 8.1), and only the far end's neighbours behind the same NAT could send from its host.
+    // When a NAT changes the mapping, the host and SSRC stay the same. Off-path attackers don't
+    // know the SSRC (RFC 3550, section 8.1), and only the far end's neighbours behind the same NAT
+    // could send from its host.
     if (this.locked) return silent && address === this.#address && ssrc === this.#ssrc;
     if (!this.#heard || silent) return true;
     return this.#rank(address, port) > this.#rank(this.#address, this.#port);
@@ -187,9 +187,9 @@ export class RemoteSource {
 }
 
 /**
- * Accepts packets from one SSRC at a time. Two senders may overlap in a forked or transferred call,
- * and both may have packets waiting in the socket. A new SSRC therefore takes over only after the
- * current one has been silent for three frames.
+ * Accepts packets from one SSRC at a time. In a forked or transferred call, two senders may
+ * overlap, and the socket may contain packets from either of them. A new SSRC therefore takes over
+ * only after the current one has been silent for three frames.
  */
 export class CurrentSsrc {
   readonly #onChange: () => void;

@@ -1,6 +1,6 @@
-// The RTP stream that one call sends. It consists of 20 ms packets in the far end's codec, with
-// either queued audio or silence. Sequence numbers have no gaps. Timestamps follow real time even
-// if audio in between was cleared, held or late.
+// The RTP stream that we send in one call: 20 ms packets in the far end's codec, which contain
+// either queued audio or silence. Sequence numbers have no gaps. Timestamps keep following real
+// time even if we've dropped, paused or delayed audio in between.
 
 import { mulawToAlaw, silenceByte } from '../g711.ts';
 import { tickMs } from '../playout/playout.ts';
@@ -10,19 +10,19 @@ import { frameSamples } from './jitter-buffer.ts';
 import { rtpHeaderBytes, timestampDistance, writeRtpHeader } from './rtp-packet.ts';
 
 /**
- * Packet buffers used in rotation, so each is reused after 80 ms. We need several because a
- * congested socket sends a packet later, from the same memory.
+ * We rotate through four packet buffers, so each is reused after 80 ms. One wouldn't be enough: if
+ * the socket is congested, it sends a packet later, from the same memory.
  */
 const bufferCount = 4;
 /**
- * For one second after the answer, and again after our own audio, we send silence without gaps. Far
- * ends need these packets to latch and to fill their jitter buffer.
+ * For one second after the answer, and after each stretch of our own audio, we send silence without
+ * gaps, because far ends need these packets to latch and to fill their jitter buffers.
  */
 const continuousTicks = 1_000 / tickMs;
 
 export type RtpSenderOptions = {
   /**
-   * This, the first sequence number and the first timestamp are random, so that attackers can't
+   * The SSRC, the first sequence number and the first timestamp are random, so attackers can't
    * guess them (RFC 3550, section 5.1).
    */
   readonly ssrc: number;
@@ -49,8 +49,8 @@ export class RtpSender {
   /** The timestamp that follows the last sample we sent. */
   #end: number;
   /**
-   * Whether the next packet begins a talkspurt (RFC 3551, section 4.1). It does if it's the first
-   * packet or follows a gap.
+   * The marker bit for the next packet. It's set for the first packet and after a gap, because
+   * that's where a talkspurt starts (RFC 3551, section 4.1).
    */
   #marker = true;
 
@@ -66,8 +66,8 @@ export class RtpSender {
   }
 
   /**
-   * Timestamp for the next packet: our clock's, or the end of the audio already sent if that's
-   * later.
+   * Timestamp for the next packet. It's usually our clock's, but never earlier than the end of the
+   * audio that we've already sent.
    */
   get nextTimestamp(): number {
     return timestampDistance(this.#end, this.#timestamp) > 0 ? this.#end : this.#timestamp;
@@ -101,7 +101,7 @@ export class RtpSender {
     return packet;
   }
 
-  /** Fills the packet with silence from `end` on, and writes its header. */
+  /** Fills the rest of the packet with silence, starting at `end`, and writes its header. */
   #complete(packet: Uint8Array, end: number, remote: RemoteMedia): Uint8Array {
     packet.fill(silenceByte[remote.codec], end);
     this.#timestamp = this.nextTimestamp;
@@ -118,8 +118,8 @@ export class RtpSender {
   }
 
   /**
-   * Adds a packet to this stream that was relayed or carries a key. Our own audio begins a new
-   * talkspurt after it.
+   * Adds a packet to this stream that was relayed or carries a key. If our own audio follows, it
+   * starts a new talkspurt.
    */
   relay(packet: Uint8Array, fields: RelayedFields): void {
     this.#writeHeader(packet, fields);
@@ -137,30 +137,31 @@ export class RtpSender {
     if (timestampDistance(end, this.#end) > 0) this.#end = end;
   }
 
-  /** Records that we send no audio of our own in this tick. */
+  /** Records that we aren't sending any audio of our own in this tick. */
   skip(): void {
     this.#marker = true;
   }
 }
 
 /**
- * Decides how often we send silence while we have no bot, sound or ringback to play. RFC 3551,
- * section 4.1, permits omitting silence, and sending all of it would account for half the cost of a
- * call that we only listen to. Still, we send some packets. They keep NATs and session border
- * controllers open (RFC 6263), and tell anything that counts packets that the line is alive.
+ * Decides how often we send silence while there's no bot, sound or ringback to play. RFC 3551,
+ * section 4.1, lets us omit silence, and sending all of it would account for half the cost of a
+ * call that we only listen to. We still send a packet now and then, because it keeps NATs and
+ * session border controllers open (RFC 6263), and shows any equipment that counts packets that the
+ * line is alive.
  */
 export class SilencePacing {
   readonly #everyTicks: number;
   #silentTicks = 0;
 
-  /** If `everyTicks` is 1, we send all silence. */
+  /** With `everyTicks` set to 1, we send silence in every tick. */
   constructor(everyTicks: number) {
     this.#everyTicks = everyTicks;
   }
 
   /**
-   * Restarts the second of continuous silence. Call this when other packets were sent, or when the
-   * far end may have moved.
+   * Restarts the second of continuous silence. Call this after sending other packets, or if the far
+   * end may have moved.
    */
   restart(): void {
     this.#silentTicks = 0;
