@@ -1,13 +1,14 @@
-// Decides whether a tone is a beep. A beep is pure, holds its pitch (or moves it as machines do),
-// holds its level, and has clear edges. Voices and instruments only look like that for a moment, so
-// the more a tone resembles a voice, the longer and steadier it must be.
+// Decides whether a tone is a beep. A beep is a pure tone with clear edges and a steady level, and
+// its pitch is either steady or moves the way that machines move it. Voices and instruments can
+// sound like that too, but only for a moment, so the more a tone resembles a voice, the longer and
+// steadier we require it to be.
 
 import type { ToneShape } from './tone-shape.ts';
 import { isThirdHarmonic } from './tone-spectrum.ts';
 
 export type Band = { readonly min: number; readonly max: number };
 
-/** A tone and how it compares with the line before and after it. */
+/** A tone, compared with the line before and after it. */
 export type ToneAndLine = {
   readonly shape: ToneShape;
   readonly ms: number;
@@ -24,14 +25,14 @@ export type ToneAndLine = {
 const beepHz: Band = { min: 345, max: 2_260 };
 export const beepMs: Band = { min: 80, max: 2_500 };
 /**
- * Below this share, the sound is speech or music with tonal moments. One or two lost frames don't
- * push a beep below it.
+ * Below this share, the sound is speech or music that happens to contain tonal moments. A beep
+ * remains above it even if one or two frames are lost.
  */
 const minWholeness = 0.75;
 
 /**
- * A level change this large counts as an edge. On a noisy line, a smaller one will do if only the
- * noise beneath the tone remains.
+ * A level change this large counts as an edge. On a noisy line, we accept a smaller change if only
+ * the noise beneath the tone remains.
  */
 const edgeDb = 8;
 const edgeInNoiseDb = 3;
@@ -39,13 +40,13 @@ const noiseChangeDb = 5;
 const sameNoiseDb = 6;
 const steadyInNoise = 0.75;
 /**
- * Maximum share of a beep's power that isn't sinusoidal and vanishes with the beep. Codecs and
- * clipping add a little of it, voices and strings have more.
+ * Maximum share of a beep's power that isn't sinusoidal and disappears together with the beep.
+ * Codecs and clipping add a little of that power, but voices and strings contain more.
  */
 const maxImpurity = 0.06;
 /**
- * The limit for a tone whose pitch and level don't move at all. Its impurity must come from a codec
- * or from noise.
+ * The same limit for a tone whose pitch and level don't move at all, because then any impurity must
+ * have been added by a codec or by noise.
  */
 const maxImpurityUnmoved = 0.1;
 const unmovedMs = 200;
@@ -57,15 +58,16 @@ const octaveShare = 0.04;
 const maxVoiceHz = 640;
 const lowWanderHz = 1.2;
 /**
- * How far a codec may throw off the measurement. Even a voice that holds a note wavers by at least
- * half a per cent.
+ * The measuring error that a codec may cause. Even when a voice sustains a note, its pitch wavers
+ * by at least half a per cent.
  */
 const lowWanderShare = 0.005;
 const maxLowWander = { ms: 700, hz: 3 } as const;
 const wanderInNoiseHz = 12;
 /**
- * Minimum length of a low beep in ms, depending on whether it stands alone or is attached to other
- * sound, and whether it's one sine or two. Note that vowels and chords contain several sines.
+ * Minimum length of a low beep in ms. It depends on whether the beep stands alone or is adjacent to
+ * other sound, and on whether it consists of one sine or two. Note that vowels and chords contain
+ * several sines.
  */
 const lowMs = {
   plain: 140,
@@ -87,11 +89,11 @@ const minPairMs = 100;
 const minMovingMs = 140;
 const exactMs = 200;
 const exactSweep = 0.006;
-/** Minimum length of a high beep during speech or right after it. */
+/** Minimum length of a high beep that sounds during speech or immediately after it. */
 const attachedMs = { still: 120, moving: 240 } as const;
-/** A semitone. A wavering voice moves less than that. */
+/** A semitone. A voice wavers by less than that. */
 const minStepRatio = 1.06;
-/** Anything longer is probably a musical note. */
+/** Any longer tone is probably a musical note. */
 const maxStepMs = 600;
 /** Time between two turns of a slow 3 Hz warble. */
 const minTurnMs = 170;
@@ -132,8 +134,8 @@ function isStill({ shape, ms }: ToneAndLine): boolean {
 }
 
 /**
- * Returns true if the pitch moves in one straight line, or from one pitch to another. As with a
- * still tone, codecs may change its level.
+ * The pitch moves in one straight line, or from one pitch to another. As with a steady tone, a
+ * codec may change the level.
  */
 function movesExactly({ shape, ms }: ToneAndLine): boolean {
   if (ms < exactMs) return false;
@@ -141,7 +143,7 @@ function movesExactly({ shape, ms }: ToneAndLine): boolean {
 }
 
 function movesAsMachinesDo({ shape, ms }: ToneAndLine): boolean {
-  // Machines sweep a single sine. If there's an octave too, the tone comes from a throat or a
+  // Machines sweep a single sine. If we can also hear its octave, the tone comes from a throat or a
   // string.
   if (hasOctave(shape)) return false;
   return isSweep(shape) || isStepped(shape) || isWarble(shape, ms);
@@ -168,24 +170,21 @@ function minLowMs(tone: ToneAndLine): number {
   return isPlain && riseDb >= plainEdgeDb ? plain : alone.one;
 }
 
-/**
- * Returns true for a single sine whose pitch and level are constant. Not even a sung vowel is that
- * plain.
- */
+/** A single sine whose pitch and level are constant. Even sung vowels aren't that plain. */
 function isVeryPlain(tone: ToneAndLine): boolean {
   const { shape } = tone;
   if (shape.onPitch < 1 || shape.levelSteady < 1 || shape.wanderHz > plainWanderHz) return false;
   return impurityOf(tone) <= plainImpurity && tone.dropDb >= plainEdgeDb;
 }
 
-/** Returns true if the tone is nothing but sines that begin and end abruptly. */
+/** The tone consists of nothing but sines, and it starts and ends abruptly. */
 function isPure(tone: ToneAndLine): boolean {
   return impurityOf(tone) <= pureImpurity && Math.min(tone.riseDb, tone.dropDb) >= plainEdgeDb;
 }
 
 /**
- * Returns true if a low tone moves as only machines can move it. Voices glide and jump too, but not
- * in a straight line, from rest to rest, or as a single sine.
+ * A low tone that moves as only machines can move it. Voices glide and jump too, but not in a
+ * straight line, not between two steady pitches, and not as a single sine.
  */
 function movesExactlyLow({ shape, ms }: ToneAndLine): boolean {
   if (hasOctave(shape)) return false;
@@ -202,7 +201,7 @@ function isOnSteadyPitch({ shape, ms }: ToneAndLine): boolean {
 
 /**
  * We can measure a machine's sine to within a hertz, unless a codec or noise blurs it. The blur
- * from noise is proportional to the noise's share of the power.
+ * that noise causes is proportional to the noise's share of the power.
  */
 function allowedWanderHz({ hz, db, beneathDb }: ToneShape, ms: number): number {
   if (ms >= maxLowWander.ms) return maxLowWander.hz;
@@ -220,8 +219,9 @@ function isEdge(stepDb: number, aboveBeneathDb: number): boolean {
 }
 
 /**
- * Returns true if the noise is the same before and after the tone. This only matters for a tone
- * that's barely louder than the noise. Noise that starts with the tone, or outlasts it, is music.
+ * Returns true if the noise is the same before and after the tone. This check is only needed for
+ * tones that are barely louder than the noise. Noise that starts together with the tone, or
+ * continues after it, is music.
  */
 function isSameNoise({ shape, riseDb, dropDb }: ToneAndLine): boolean {
   if (dropDb >= edgeDb) return true;
@@ -230,18 +230,15 @@ function isSameNoise({ shape, riseDb, dropDb }: ToneAndLine): boolean {
 
 /**
  * Returns the share of the tone's power that isn't sinusoidal, less the line's noise. We can tell
- * them apart because line noise is still there after the tone, but the other partials of a voice or
- * an instrument aren't.
+ * the two apart because line noise continues after the tone, whereas the other partials of a voice
+ * or an instrument disappear with it.
  */
 function impurityOf({ shape, dropDb }: ToneAndLine): number {
   const impurity = 10 ** ((shape.beneathDb - shape.db) / 10) - 10 ** (-dropDb / 10);
   return isSquare(shape) ? impurity - squareRest : impurity;
 }
 
-/**
- * Returns true for a clipped tone or a square wave. Both have odd harmonics only, unlike voices,
- * which have even ones too.
- */
+/** A clipped tone or a square wave. Unlike voices, both contain odd harmonics only. */
 function isSquare({ hz, secondHz = 0 }: ToneShape): boolean {
   return isThirdHarmonic(hz, secondHz);
 }
@@ -252,7 +249,8 @@ export function hasOctave({ hz, secondHz }: ToneShape): boolean {
 }
 
 /**
- * Returns true if the tone is low enough to be a voice's pitch or one of its first two harmonics.
+ * Returns true if the tone is so low that it could be a voice's pitch or one of its first two
+ * harmonics.
  */
 function isVoiceLike({ hz, secondHz = hz }: ToneShape): boolean {
   return Math.min(hz, secondHz) <= maxVoiceHz;
@@ -263,7 +261,7 @@ function isOnPitch(shape: ToneShape, needed: number): boolean {
   return shape.secondHz === undefined || shape.secondOnPitch >= needed;
 }
 
-/** Returns true for a sweep over at least a semitone. High voices waver less than that. */
+/** A sweep over at least a semitone. High voices waver by less than that. */
 function isSweep(shape: ToneShape): boolean {
   if (shape.rangeHz < shape.hz * (minStepRatio - 1)) return false;
   return shape.sweepErrorHz <= Math.max(8, shape.hz * 0.008);
@@ -278,14 +276,14 @@ function isStepped(shape: ToneShape): boolean {
 }
 
 /**
- * Returns true for two pitches, each held for a long time. Voices jump too, but they don't rest
- * before and after the jump.
+ * Two long, steady pitches. Voices can jump as well, but they don't stay at one pitch before and
+ * after the jump.
  */
 function isLongStepped(shape: ToneShape): boolean {
   return isStepped(shape) && shape.steps.every(({ ms }) => ms >= lowMs.alone.one);
 }
 
-/** Returns true if the pitch swings around one value, faster than anyone could whistle it. */
+/** The pitch swings around one value, faster than anyone could whistle it. */
 function isWarble(shape: ToneShape, ms: number): boolean {
   return shape.rangeHz <= shape.hz * 0.15 && shape.turns >= Math.max(1, ms / minTurnMs - 1);
 }

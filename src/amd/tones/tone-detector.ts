@@ -1,6 +1,6 @@
-// Follows tones over time and classifies each one after its end: a beep, a fax machine,
-// announcement tones (SIT), or network signalling. A tone has ended once it's been missing for 100
-// ms. For a beep, that time must also be quiet.
+// Follows tones over time and classifies each of them after its end as a beep, a fax machine,
+// announcement tones (SIT), or network signalling. A tone has ended once we haven't heard it for
+// 100 ms. After a beep, the line must also be quiet during those 100 ms.
 
 import { frameMs, silenceDbfs } from '../frame.ts';
 import type { RecentAudio } from '../recent-audio.ts';
@@ -32,61 +32,63 @@ export type ToneFound = {
   readonly kind: ToneKind;
   readonly hz: number;
   readonly ms: number;
-  /** What a beep might be instead. */
+  /** What else the beep could be. */
   readonly doubt: ToneDoubt;
 };
 
 export type ToneStep = {
-  /** True if this frame is some kind of tone, so it isn't speech. */
+  /** True if this frame is a tone of any kind and therefore isn't speech. */
   readonly tonal: boolean;
-  /** True during a tone, and after its end until we've classified it. */
+  /** True from a tone's start until we've classified it, which happens shortly after its end. */
   readonly pending: boolean;
-  /** Pitch of a steady tone in this frame; 0 if there isn't one. */
+  /** Pitch of a steady tone in this frame, or 0 if there isn't one. */
   readonly hz: number;
   readonly found?: ToneFound;
   /**
-   * What `found` will most likely be two frames later, for callers that can't wait but can correct
-   * themselves.
+   * A prediction of `found`, two frames ahead, for callers that can't wait but can correct
+   * themselves later.
    */
   readonly ending?: ToneFound;
 };
 
 export type ToneDetector = {
   /**
-   * Analyses the latest frame. Set `afterSpeech` if we've heard a voice, because a low tone is then
-   * more likely a beep than a network tone.
+   * Analyses the latest frame. Set `afterSpeech` once we've heard a voice, because a low tone is
+   * then more likely to be a beep than a network tone.
    */
   push(afterSpeech: boolean): ToneStep;
   /**
-   * Handles a frame that never arrived and in which the tone may have continued. After ten lost
-   * frames in a row, we consider the sender silent.
+   * Handles a frame that never arrived, during which the tone may have continued. After ten lost
+   * frames in a row, we assume that the sender has gone silent.
    */
   skip(afterSpeech: boolean): ToneStep;
 };
 
-/** A shorter tone is probably just a moment of speech, so any other tone may replace it. */
+/** A shorter tone is probably just a moment of speech, so it may be replaced by any other tone. */
 const minRunFrames = 4;
 /**
  * Maximum relative pitch change between two frames of a sweep or a warble, or across lost frames.
  */
 const glide = 0.12;
-/** A single pure sine, e.g. a chirp, may move faster, because voices are never that pure. */
+/**
+ * A single pure sine, e.g. a chirp, is allowed to move faster, because voices are never that pure.
+ */
 const pureGlide = 0.25;
 const pureDb = 11;
 const samePitch = 0.01;
 const louderDb = 6;
 /** This many steady frames in a row can't be speech. */
 const steadyRun = 3;
-/** A low tone of this length fills the close-pair detector's window. */
+/** A low tone of this length fills the window in which we search for close pairs of sines. */
 const pairAtFrames = 7;
 const pairBelowHz = 520;
 
-/** How many lost frames may count towards the silence after a tone. The others have to arrive. */
+/** The silence after a tone may include this many lost frames. The other frames must arrive. */
 const maxSkippedFrames = afterFrames - 2;
 
 /**
- * 200 ms, which is longer than a typical burst of losses. Mailboxes don't send anything while
- * recording, and many gateways don't during silence.
+ * 200 ms, which is longer than packet loss usually lasts. Mailboxes don't send anything while
+ * they're recording, and many gateways don't send anything during silence.
  */
 const maxLossFrames = 10;
 
@@ -133,8 +135,8 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
       lostFrames += 1;
       if (run.tonalFrames === 0) return noTone;
       if (lostFrames > maxLossFrames) return otherFrame(silenceDbfs, afterSpeech);
-      // The tone may have continued in a lost frame, so at least two frames of the silence must
-      // arrive.
+      // The tone may have continued in a lost frame, so at least two of the silent frames must have
+      // arrived.
       if (run.gap < maxSkippedFrames) {
         run.afterDb[run.gap] = Number.NaN;
         run.gap += 1;
@@ -145,8 +147,8 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
 }
 
 /**
- * 60 ms: about half of the silence that ends a tone for good, but longer than any gap that a codec
- * leaves.
+ * 60 ms, which is about half of the silence after which a tone has definitely ended, but longer
+ * than any gap that a codec leaves.
  */
 const endingFrames = 3;
 
@@ -161,20 +163,24 @@ function tonalStep(run: ToneRun, afterSpeech: boolean): ToneStep {
   if (run.steadyOnEnd >= steadyRun) {
     return { ...(isOpen(run) ? toneUnderWay : toneGoesOn), hz: run.lastHz };
   }
-  // Before the first voice, don't let beating ringback or organ chords pass for one.
+  // Before we've heard a voice, make sure that beating ringback or organ chords aren't mistaken for
+  // a beep.
   if (!afterSpeech) return toneGoesOn;
   return isOpen(run) ? mayBeTone : noTone;
 }
 
 /**
- * Returns true while the tone is unclassified: too long to be a moment of speech, but not yet too
- * long for a beep.
+ * True while the tone is unclassified, i.e. while it's too long to be a moment of speech but still
+ * short enough to be a beep.
  */
 function isOpen(run: ToneRun): boolean {
   return run.tonalFrames >= minRunFrames && runMs(run) <= beepMs.max;
 }
 
-/** Reports an answering fax before its tone ends, because that takes several seconds. */
+/**
+ * Reports an answering fax machine while its tone is still sounding, because the tone lasts several
+ * seconds.
+ */
 function answeringFax(run: ToneRun): ToneFound | undefined {
   if (run.tonalFrames * frameMs !== cedMs) return undefined;
   const { hz } = shapeOf(run);
@@ -189,14 +195,15 @@ function continuesRun(run: ToneRun, { hz, db, beneathDb }: Readonly<ToneFrame>):
   const moving = db - beneathDb >= pureDb ? pureGlide : glide;
   const reach = isUnbroken ? moving : samePitch;
   const isNear = Math.abs(hz - run.lastHz) <= run.lastHz * reach;
-  // A much louder tone at a different pitch starts a new run, e.g. a beep over music.
+  // A much louder tone at a different pitch, e.g. a beep over music, starts a new run.
   if (run.tonalFrames >= minRunFrames) return isNear || db < run.lastDb + louderDb;
   return run.gap <= 1 && isNear;
 }
 
 /**
- * Returns the line's level after the tone. Skips the first frame, which may contain the tone's end,
- * and (if there are several) the loudest one, which may be a key or a click.
+ * Returns the line's level after the tone. We skip the first frame, because it may still contain
+ * the end of the tone. If there are several frames, we also skip the loudest one, which may be a
+ * key press or a click.
  */
 function quietAfter(run: ToneRun): number {
   const heard = run.afterDb

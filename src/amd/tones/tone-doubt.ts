@@ -1,6 +1,6 @@
-// Determines what else a beep could be, judging by its sound alone: a cadenced network tone, an
-// appliance, or something struck in a room. What a doubt means is up to beep-belief.ts, because it
-// depends on who spoke and what follows.
+// Determines what else a beep could be, judging only by its sound: a cadenced network tone, an
+// appliance, or an object that was struck in a room. beep-belief.ts decides how to treat each
+// doubt, because that depends on who has spoken and on what follows the tone.
 
 import { frameMs } from '../frame.ts';
 import { hasOctave } from './tone-beep.ts';
@@ -9,35 +9,38 @@ import type { ToneRun } from './tone-run.ts';
 
 export type ToneDoubt =
   | 'none'
-  /** It has the pitch and length of a busy, congestion or warning tone, and may repeat. */
+  /** Pitch and length match a busy, congestion or warning tone, which may be about to repeat. */
   | 'cadence'
   /**
-   * The line wasn't quiet before the tone: there was room noise or a voice. A mailbox doesn't send
-   * anything before its beep.
+   * The line wasn't quiet before the tone, because there was room noise or a voice. A mailbox
+   * doesn't send anything before its beep.
    */
   | 'room'
-  /** It has the pitch of a piezo buzzer, like those in microwaves, ovens and fridges. */
+  /** The pitch is that of a piezo buzzer, like those in microwaves, ovens and fridges. */
   | 'appliance'
-  /** It dies away like the sound of a struck object. Note that some mailboxes' beeps do, too. */
+  /**
+   * The tone dies away like the sound of a struck object. Note that the beeps of some mailboxes die
+   * away, too.
+   */
   | 'fading'
-  /** It leaves an echo or contains its octave, so it probably comes from a room. */
+  /** The tone leaves an echo or contains its octave, so it was probably made in a room. */
   | 'echo';
 
 /**
- * The boundary between mailboxes and buzzers. Buzzers sound at about 2 kHz and above, because
- * they're built for 2,048 Hz, give or take a few per cent.
+ * The boundary between mailboxes and buzzers. Buzzers are built for 2,048 Hz, so they sound at
+ * about 2 kHz and above, give or take a few per cent.
  */
 const buzzerHz = 1_955;
-/** Louder than silence after a codec, but not louder than a quiet room. */
+/** Louder than a codec's silence, but not louder than a quiet room. */
 const roomDbfs = -62;
 /**
- * Machines' tones hold their level: in our measurements, 95 of 100 changed by less than 1.5 dB from
- * their first third to their last.
+ * Tones that machines generate have a constant level. In our measurements, 95 out of 100 changed by
+ * less than 1.5 dB from the first third to the last third.
  */
 const fallsDb = 4;
 /**
- * A mailbox falls silent from one frame to the next, whereas sound in a room dies away for as long
- * as we listen.
+ * A mailbox falls silent from one frame to the next, whereas sound in a room is still dying away
+ * when we stop listening.
  */
 const echoDb = 5;
 
@@ -51,8 +54,8 @@ export function doubtOf(tone: EndedTone, run: ToneRun, isNetworkTone: boolean): 
 }
 
 /**
- * Returns how much the tone's level falls from its first third to its last third. Ignores the
- * frames that are only partly tone.
+ * Returns how much the tone's level falls from its first third to its last third, ignoring the
+ * frames that contain only part of the tone.
  */
 function fallOf({ db, keptFrames }: ToneRun): number {
   if (keptFrames * frameMs < 140) return 0;
@@ -63,16 +66,16 @@ function fallOf({ db, keptFrames }: ToneRun): number {
 }
 
 /**
- * Returns how far the line's level falls in the 60 ms after the tone's last frame, or 0 if the line
- * is then about as loud as before the tone.
+ * Returns how far the line's level falls in the 60 ms after the tone's last frame. Returns 0 if the
+ * line is then about as loud as it was before the tone.
  */
 function echoOf({ afterDb, beforeDb, gap }: ToneRun): number {
   const { 1: first = Number.NaN, [gap - 1]: last = Number.NaN } = afterDb;
-  // A lost frame doesn't tell us anything.
+  // We can't learn anything from a lost frame.
   if (Number.isNaN(first - last) || last < quietestDbfs) return 0;
   return Math.abs(first - beforeDb) <= noiseDb ? 0 : first - last;
 }
-/** Difference between two frames of the same noise. */
+/** Two frames of the same noise may differ by this much. */
 const noiseDb = 5;
 /** If the line is this much louder after the tone than before it, the room is still ringing. */
 const ringsOnDb = 8;
@@ -82,16 +85,16 @@ const melodyWholeness = 0.92;
 const quietestDbfs = -72;
 
 /**
- * Returns true if the line stays louder than before the tone. After a mailbox's beep the line is as
- * quiet as it was before, but a room takes longer to fall silent.
+ * The line stays louder than it was before the tone. After a mailbox's beep the line is just as
+ * quiet as before, but a room takes longer to fall silent.
  */
 function ringsOn({ shape, riseDb, dropDb }: EndedTone): boolean {
   return riseDb - dropDb >= ringsOnDb && shape.db - dropDb >= ringingDbfs;
 }
 
 /**
- * Returns true for several pitches with gaps between them. Mailboxes don't leave a gap before their
- * second pitch.
+ * Several pitches with gaps between them. A mailbox that uses two pitches doesn't leave a gap
+ * between them.
  */
 function isMelody({ shape, wholeness }: EndedTone): boolean {
   return shape.steps.length > 1 && wholeness < melodyWholeness;

@@ -1,20 +1,21 @@
-// Decides whether a frame is a tone. A cheap first check of the level and neighbouring samples
-// rules out most frames of speech and silence, so only the rest need a spectrum. We also track the
-// line's noise, so that it doesn't count against a tone heard over it.
+// Decides whether a frame is a tone. A cheap check of the level and of the correlation between
+// neighbouring samples rules out most frames of speech and silence, so that we only need to compute
+// a spectrum for the rest. We also track the line's noise and subtract it, because otherwise a tone
+// on a noisy line wouldn't look like a tone.
 
 import { fullScalePower, type RecentAudio } from '../recent-audio.ts';
 import type { ToneFrame, ToneRun } from './tone-run.ts';
 import { isThirdHarmonic, type Peaks, strongestSines } from './tone-spectrum.ts';
 
 /**
- * The quietest beep that a caller would notice is at −45 dBFS. The margin allows for the tail of a
- * decaying beep and for attenuation at the far end.
+ * The quietest beep that a caller would notice has a level of −45 dBFS. The margin allows for the
+ * end of a decaying beep and for attenuation at the far end of the call.
  */
 const minToneDbfs = -58;
 const aboveFloorDb = 2;
 /**
- * A tone holds its level from frame to frame unless it has just begun. Half of all speech frames
- * fail this check.
+ * Unless it has only just started, a tone has the same level in consecutive frames. Half of all
+ * speech frames fail this check.
  */
 const evenDb = 3;
 const onsetDb = 10;
@@ -24,16 +25,16 @@ const onsetDb = 10;
  */
 const correlation = { min: -0.3, max: 0.972 };
 /**
- * Our estimate of the line's noise falls immediately (except for a single lost frame) but rises
- * slowly, by 5 dB a second, so that words don't raise it.
+ * Our estimate of the line's noise falls immediately (except for a single lost frame) but rises by
+ * only 5 dB per second, so that words don't raise it.
  */
 const floorRiseDb = 0.1;
 const firstFloorDbfs = -45;
 const lowestFloorDbfs = -80;
 
 /**
- * Minimum share of the power (less the line's noise) in the strongest sine, or in the two
- * strongest.
+ * Minimum share of the power (less the line's noise) that must be in the strongest sine, or in the
+ * two strongest sines together.
  */
 const purityOfOne = 0.85;
 const purityOfTwo = 0.9;
@@ -42,26 +43,27 @@ const purityInNoise = 0.6;
 const knownFrames = 4;
 const noisyDb = 16;
 const samePitch = 0.01;
-/** −13 dB. A weaker second sine is probably a harmonic or noise. */
+/** −13 dB. Any weaker second sine is probably a harmonic or noise. */
 const secondShare = 0.05;
 /**
- * We attribute at most this share of a frame's power to noise. Any tone that matters is stronger.
+ * We never attribute more than this share of a frame's power to noise, because any tone that
+ * matters is stronger than that.
  */
 const maxNoise = 0.5;
 /**
- * Once a frame is this much quieter than the tone's last frame, the tone has ended, even if
+ * Once a frame is quieter than the tone's last frame by this much, the tone has ended, even if
  * something is still ringing.
  */
 const endDropDb = 6;
 /**
- * The two oldest of these frames show the line before a tone, and the newest is part of the tone.
- * Its onset may be anywhere in between.
+ * The two oldest of these frames show the line before a tone, and the newest one is part of the
+ * tone. The tone may have started anywhere in between.
  */
 const historyFrames = 5;
 const newest = historyFrames - 1;
 
 export type ToneListener = {
-  /** Analyses the latest frame. Returns true if it's a tone, and describes it in `frame`. */
+  /** Analyses the latest frame. If it's a tone, describes it in `frame` and returns true. */
   hears(run: ToneRun): boolean;
   /** Returns the line's level before the tone, if the tone starts with the latest frame. */
   beforeDb(): number;
@@ -120,8 +122,8 @@ function mayBeTone(
 }
 
 /**
- * Returns true if the frame is about as loud as the previous one, or much louder, as at a tone's
- * onset. Note that a tone's first two frames differ in level unless it starts exactly at a frame
+ * The frame is about as loud as the previous one, or much louder, as at the start of a tone. Note
+ * that the first two frames of a tone differ in level unless the tone starts exactly at a frame
  * boundary.
  */
 function isEven(dbfs: number, beforeDbfs: number): boolean {
@@ -140,7 +142,7 @@ function describe(
   const hasSecond = peaks.second >= secondShare * peaks.first;
   const isTwo = hasSecond && peaks.first + peaks.second >= purityOf(peaks) * total;
   if (peaks.first < purityOfOne * total && !isTwo) return false;
-  // If both sines are about equally strong, the measurement may swap them from frame to frame.
+  // If the two sines are about equally strong, they may swap places from one frame to the next.
   const swapped = hasSecond && Math.abs(peaks.secondHz - lastHz) < Math.abs(peaks.firstHz - lastHz);
   const otherHz = swapped ? peaks.firstHz : peaks.secondHz;
   const power = hasSecond ? peaks.first + peaks.second : peaks.first;
@@ -151,7 +153,7 @@ function describe(
   return true;
 }
 
-/** On a noisy line, lets a known tone continue through frames that are noisier than usual. */
+/** On a noisy line, a known tone may continue through frames that are noisier than usual. */
 function continuesInNoise(
   frame: ToneFrame,
   peaks: Readonly<Peaks>,
@@ -168,7 +170,10 @@ function continuesInNoise(
   return true;
 }
 
-/** In a square wave, the two strongest sines hold 0.9 of the power, less with noise or a codec. */
+/**
+ * The two strongest sines of a square wave contain 0.9 of its power, or less if noise or a codec
+ * interferes.
+ */
 function purityOf({ firstHz, secondHz }: Readonly<Peaks>): number {
   return isThirdHarmonic(firstHz, secondHz) ? purityOfSquare : purityOfTwo;
 }

@@ -1,5 +1,5 @@
-// Classifies a tone after its end. The standards define frequencies, pairs and durations for
-// network tones, keys and fax machines. Anything that doesn't match may be a beep.
+// Classifies a tone after its end. Network tones, DTMF and fax tones have frequencies, pairs and
+// durations that are defined in standards, so a tone that doesn't match any of them may be a beep.
 
 import { type Band, isBeep, type ToneAndLine, within } from './tone-beep.ts';
 import type { PitchRest, ToneShape } from './tone-shape.ts';
@@ -7,7 +7,10 @@ import type { PitchRest, ToneShape } from './tone-shape.ts';
 export type ToneKind = 'beep' | 'fax' | 'sit' | 'signalling';
 
 export type EndedTone = ToneAndLine & {
-  /** Two sines that are too close for one frame to resolve, as in ringback and dial tone. */
+  /**
+   * Two sines whose frequencies are too close to tell apart in one frame, as in ringback and dial
+   * tone.
+   */
   readonly closePair: boolean;
   readonly afterSpeech: boolean;
 };
@@ -25,14 +28,20 @@ export const cedMs = 1_000;
  * this range worldwide.
  */
 const networkHz: Band = { min: 340, max: 500 };
-/** The most common network pitch, and the length of its ringback: 1 s (E.180). */
+/** The most common network pitch, and the length of ringback at that pitch: 1 s (E.180). */
 const europeanHz: Band = { min: 417, max: 433 };
 const europeanRingbackMs: Band = { min: 850, max: 1_150 };
-/** Call waiting, ANSI T1.401: 440 Hz for 300 ms, repeated after ten seconds at the earliest. */
+/**
+ * Call waiting per ANSI T1.401: 440 Hz for 300 ms, which isn't repeated within the next ten
+ * seconds.
+ */
 const callWaiting = { hz: { min: 434, max: 446 }, ms: { min: 270, max: 340 } } as const;
-/** A longer low tone is dial tone or American ringback. */
+/** Any longer low tone is dial tone or American ringback. */
 const maxLowBeepMs = 1_700;
-/** Maximum for half the period of a busy tone. Anything longer is ringback. */
+/**
+ * The tone in a busy signal, i.e. half of its period, isn't longer than this. Anything longer is
+ * ringback.
+ */
 const maxCadenceMs = 560;
 const minPairMs = 240;
 const pairedWholeness = 0.75;
@@ -45,8 +54,8 @@ const sitToleranceHz = 60;
 /** Nominal length: 276 or 380 ms. */
 const sitToneMs: Band = { min: 200, max: 460 };
 /**
- * DTMF keys (Q.23). Receivers accept ± 1.5 %, and at best we can measure a coded frame's pitch to
- * within 1 %.
+ * DTMF digits (Q.23). Receivers accept deviations of ± 1.5 %, and once the audio has been through a
+ * codec, we can't measure its pitch more precisely than to within 1 %.
  */
 const dtmfLowHz = [697, 770, 852, 941] as const;
 const dtmfHighHz = [1_209, 1_336, 1_477, 1_633] as const;
@@ -63,8 +72,8 @@ export function classifyTone(tone: EndedTone): ToneKind | undefined {
 }
 
 /**
- * Returns true if frequency and length match a cadenced network tone. We can't be sure until it
- * repeats.
+ * Returns true if frequency and length match a cadenced network tone. We can't be sure until the
+ * tone repeats.
  */
 export function isNetworkTone(tone: EndedTone): boolean {
   const { shape, ms, closePair } = tone;
@@ -74,8 +83,8 @@ export function isNetworkTone(tone: EndedTone): boolean {
 }
 
 /**
- * Recognises a beep made of two sines that are too close for one frame to resolve. Their beating
- * hides every other feature, so we can only check length and edges.
+ * Recognises a beep made of two sines whose frequencies are too close to tell apart in one frame.
+ * Their beating hides every other feature, so we can only check the length and the edges.
  */
 function isPairedBeep(tone: EndedTone): boolean {
   const { closePair, ms, wholeness, riseDb, dropDb } = tone;
@@ -87,7 +96,7 @@ export function isCed(hz: number, ms: number): boolean {
   return within(hz, cedHz) && ms >= cedMs;
 }
 
-/** We settle for the last two tones, because the call may have been answered late. */
+/** The last two tones are enough, because the call may have been answered after the first one. */
 function isSit({ steps }: ToneShape): boolean {
   const last = steps.slice(-sitHz.length);
   const awaited = sitHz.slice(-last.length);

@@ -1,62 +1,68 @@
-// Records one tone from its first frame to its last, and the silence after it, in arrays that are
-// allocated once. Decisions are made elsewhere.
+// Records one tone from its first frame to its last, and the silence after it. The arrays are
+// allocated once and reused. This file doesn't interpret the measurements.
 
 import { frameMs } from '../frame.ts';
 
 /**
- * 4 s, which is longer than any beep. Beyond that, a tone doesn't tell us anything new. This also
- * bounds memory.
+ * 4 s, which is longer than any beep. We don't learn anything new from a tone beyond that length,
+ * so we stop recording it, which bounds the memory.
  */
 const maxKeptFrames = 200;
 /**
- * A machine's tone holds its pitch, but with noise or a codec our measurement may be off by a few
- * hertz.
+ * A machine's tone has a constant pitch, but if there's noise or a codec, our measurement may be
+ * off by a few hertz.
  */
 const samePitchHz = 7;
 const samePitchShare = 0.008;
 export const steadyDb = 2;
 /**
- * How many frames of silence or noise end a tone. That's half the pause in a fast busy tone, and
- * short enough to recognise a beep within 150 ms.
+ * Number of frames of silence or noise after which a tone has ended. This is half of the pause in a
+ * fast busy tone, and short enough to recognise a beep within 150 ms.
  */
 export const afterFrames = 5;
 
-/** The measurements of one frame of a tone. */
+/** The measurements for one frame of a tone. */
 export type ToneFrame = {
   hz: number;
-  /** Pitch of the second sine; 0 if there is only one. */
+  /** Pitch of the second sine, or 0 if there's only one. */
   secondHz: number;
-  /** Level of just the sines. */
+  /** Level of the sines alone. */
   db: number;
-  /** Level of everything else, noise included. */
+  /** Level of everything except the sines, including noise. */
   beneathDb: number;
 };
 
 export type ToneRun = {
-  /** Number of tonal frames; 0 if no tone is under way. */
+  /** Number of tonal frames, or 0 if we aren't recording a tone. */
   tonalFrames: number;
   /** Number of frames, including the gaps between tonal frames. */
   frames: number;
-  /** Frames since the last tonal one. */
+  /** Frames since the last tonal frame. */
   gap: number;
   steadyOnEnd: number;
   lastHz: number;
   lastDb: number;
-  /** Level of the line before the tone. */
+  /** The line's level before the tone. */
   beforeDb: number;
   closePair: boolean;
-  /** True if we've already reported the tone, before its end. */
+  /** True if we've already reported the tone before it ended. */
   reported: boolean;
-  /** True if we've reported the probable result, before the tone's end was certain. */
+  /**
+   * True if we've already reported the probable result before we could be certain that the tone had
+   * ended.
+   */
   ending: boolean;
   keptFrames: number;
-  /** Position of each kept frame, in frames since the first. Lost frames lie between them. */
+  /**
+   * Position of each recorded frame, counted in frames from the first one. Lost frames leave gaps
+   * in these positions.
+   */
   readonly at: Uint16Array;
   readonly hz: Float32Array;
   readonly secondHz: Float32Array;
   readonly db: Float32Array;
   readonly beneathDb: Float32Array;
-  /** Levels of the frames since the last tonal one. NaN for a lost frame. */
+  /** Levels of the frames since the last tonal frame, with NaN for a lost frame. */
   readonly afterDb: Float32Array;
 };
 

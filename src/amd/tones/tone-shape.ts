@@ -1,5 +1,5 @@
-// Describes a whole tone: its pitch and how that moved, its level, and the noise beneath it.
-// Decisions are made elsewhere.
+// Describes a tone as a whole: its pitch and how the pitch moved, its level, and the noise beneath
+// it. Other files decide what the tone is.
 
 import { frameMs } from '../frame.ts';
 import { isSamePitch, steadyDb, type ToneRun } from './tone-run.ts';
@@ -11,22 +11,22 @@ export type ToneShape = {
   readonly secondHz: number | undefined;
   readonly db: number;
   readonly beneathDb: number;
-  /** Share of the frame-to-frame steps in which the level stays the same. */
+  /** Share of consecutive frame pairs between which the level doesn't change. */
   readonly levelSteady: number;
   /** Share of the frames at the median pitch. */
   readonly onPitch: number;
   readonly secondOnPitch: number;
   /**
-   * Pitches at which the tone rested for at least three frames, in order. `resting` is the share of
-   * frames in these rests.
+   * Pitches at which the tone stayed for at least three frames, in order. We call such a period a
+   * rest. `resting` is the share of the tone's frames that belong to rests.
    */
   readonly steps: readonly PitchRest[];
   readonly resting: number;
-  /** Root mean square distance of the pitch from a straight line over time. */
+  /** Root mean square deviation of the pitch from a straight line over time. */
   readonly sweepErrorHz: number;
   /**
-   * Four out of five frames are within this distance of the median pitch. We ignore the rest,
-   * because one or two lost frames may have spoiled them.
+   * Four out of five frames are within this distance of the median pitch. We ignore the other
+   * frames, because one or two lost packets may have spoiled them.
    */
   readonly wanderHz: number;
   /** Highest pitch minus lowest pitch. */
@@ -36,11 +36,11 @@ export type ToneShape = {
 };
 
 const minRestFrames = 3;
-/** If fewer frames contain a second sine, it's probably noise or a bit of voice. */
+/** If fewer frames contain a second sine, that sine is probably noise or part of a voice. */
 const pairedShare = 0.6;
 
 export function shapeOf(run: ToneRun): ToneShape {
-  // The first and last frames are only partly tone.
+  // The first and last frames contain only part of the tone.
   const [from, to] = run.keptFrames > 4 ? [1, run.keptFrames - 1] : [0, run.keptFrames];
   const hz = run.hz.subarray(from, to);
   const db = run.db.subarray(from, to);
@@ -94,7 +94,7 @@ function wander(hz: Float32Array, medianHz: number): number {
   return distances[Math.floor(0.8 * (distances.length - 1))] ?? 0;
 }
 
-/** Finds the rests, merging consecutive ones at the same pitch. */
+/** Finds the rests, and merges consecutive rests at the same pitch. */
 function rests(hz: Float32Array): Pick<ToneShape, 'steps' | 'resting'> {
   const steps: PitchRest[] = [];
   let resting = 0;
@@ -116,7 +116,7 @@ function addRest(steps: PitchRest[], rest: PitchRest): void {
   else steps[steps.length - 1] = { hz: before.hz, ms: before.ms + rest.ms };
 }
 
-/** Counts how often the pitch turns, ignoring turns within the measuring error. */
+/** Counts the changes of direction in the pitch, ignoring those within the measuring error. */
 function turnsOf(hz: Float32Array): number {
   let turns = 0;
   let direction = 0;
@@ -133,7 +133,7 @@ function turnsOf(hz: Float32Array): number {
   return turns;
 }
 
-/** Fits a line by least squares over time. */
+/** Fits a straight line over time, using least squares. */
 function sweepError(hz: Float32Array, at: Uint16Array): number {
   const count = Math.max(1, hz.length);
   const middle = at.reduce((sum, value) => sum + value, 0) / count;

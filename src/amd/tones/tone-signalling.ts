@@ -1,6 +1,7 @@
-// Recognises ringback and dial tone: two sines 40 to 90 Hz apart. In 20 ms of audio they look just
-// like one wavering sine, but in 100 ms they don't. So as soon as a low tone fills a 100 ms window,
-// we measure once, at the network's exact frequencies.
+// Recognises ringback and dial tone, which consist of two sines 40 to 90 Hz apart. In a 20 ms
+// frame, such a pair looks just like a single wavering sine, but we can tell them apart in 100 ms
+// of audio. So as soon as a low tone fills a 100 ms window, we measure the power at the network's
+// exact frequencies once.
 
 import { sampleRateHz } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';
@@ -8,8 +9,8 @@ import { type RecentAudio, ringMask } from '../recent-audio.ts';
 const windowSamples = 800;
 type Pair = readonly [low: number, high: number];
 /**
- * ANSI T1.401 dial tone and ringback; British ringback; Japanese ringback (400 Hz multiplied by 16
- * Hz).
+ * ANSI T1.401 dial tone and ringback, then British and Japanese ringback. Japanese ringback is 400
+ * Hz multiplied by 16 Hz.
  */
 const pairsHz: readonly Pair[] = [
   [350, 440],
@@ -22,19 +23,19 @@ const modulatedHz = { below: 375, carrier: 400, above: 425 } as const;
 const carrierShare = 0.4;
 const sidebandShare = 0.05;
 /**
- * Minimum power of the weaker sine relative to the stronger one: −10 dB. Exchanges send both at the
- * same level.
+ * The weaker sine may be at most 10 dB below the stronger one. Exchanges send both at the same
+ * level.
  */
 const weakestShare = 0.1;
 /**
- * Minimum ratio of the weaker sine to the power halfway between the two, where a single wavering
- * sine is strongest and a pair has almost no power.
+ * Minimum ratio between the weaker sine's power and the power halfway between the two frequencies.
+ * A single wavering sine has most of its power there, whereas a pair has almost none.
  */
 const aboveMiddle = 3;
 
 /**
- * Minimum share of all power in the pair. Without it, noise would pass, because it's equally strong
- * at both frequencies too.
+ * The pair must contain at least this share of all power. Otherwise noise would pass the other
+ * checks, because it's equally strong at both frequencies.
  */
 const minPairShare = 0.6;
 
@@ -61,7 +62,7 @@ function isPair(recent: RecentAudio, [low, high]: Pair, whole: number): boolean 
   );
 }
 
-/** Returns true for a modulated carrier. A pure sine has less than −30 dB at the sidebands. */
+/** A modulated carrier. At the frequencies of the sidebands, a pure sine has less than −30 dB. */
 function isModulated(recent: RecentAudio, whole: number): boolean {
   const carrier = powerAt(recent, modulatedHz.carrier);
   if (carrier < carrierShare * whole) return false;
@@ -69,7 +70,7 @@ function isModulated(recent: RecentAudio, whole: number): boolean {
   return Math.min(powerAt(recent, below), powerAt(recent, above)) >= sidebandShare * carrier;
 }
 
-/** Returns what a Goertzel filter would output if a single sine held all the energy. */
+/** Returns what a Goertzel filter would output if a single sine contained all the energy. */
 function wholePower({ samples, end }: RecentAudio): number {
   let sum = 0;
   for (let index = end - windowSamples; index < end; index += 1) {

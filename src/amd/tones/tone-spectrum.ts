@@ -1,6 +1,7 @@
-// Finds the two strongest sines in the latest 32 ms and their share of its energy, with a Hann
-// window and a real FFT of 256 points (31 Hz per bin; a sine fills five bins). It doesn't know
-// about time, tones or noise. All calls share its memory, one after another.
+// Finds the two strongest sines in the last 32 ms of audio, and the share of the energy that each
+// of them contributes. We use a Hann window and a 256-point real FFT (31 Hz per bin; a sine fills
+// five bins). This file only looks at one window, so it doesn't track tones or noise over time. All
+// phone calls share the same scratch memory, because only one of them is analysed at a time.
 
 import { sampleRateHz } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';
@@ -10,19 +11,19 @@ const half = windowSamples / 2;
 const binHz = sampleRateHz / windowSamples;
 /**
  * We search for tones between 300 and 2,400 Hz. Beeps are between 350 and 2,250 Hz, and the margin
- * leaves room for sweeps and inexact beeps.
+ * leaves room for sweeps and for beeps that are off their nominal pitch.
  */
 const lowestBin = 10;
 const highestBin = 77;
 /**
- * The second sine can be as high as 3.8 kHz, because it may belong to a pair or be a square wave's
- * harmonic.
+ * The second sine may be as high as 3.8 kHz, because it may be the other half of a pair or a square
+ * wave's harmonic.
  */
 const highestCompanionBin = 121;
 const lobeBins = 2;
 
 export type Peaks = {
-  /** Power of everything in the window, as the mean square of a sample. */
+  /** Power of everything in the window (mean square per sample). */
   total: number;
   firstHz: number;
   /** Power of the strongest sine, in the same unit as `total`. */
@@ -71,7 +72,7 @@ export function strongestSines(recent: RecentAudio): Readonly<Peaks> {
   return peaks;
 }
 
-/** Stores two real samples in one complex number, in the order that the transform needs. */
+/** Stores two real samples in one complex number, in the order that the transform requires. */
 function loadWindow({ samples, end }: RecentAudio): void {
   const start = end - windowSamples;
   for (let index = 0; index < half; index += 1) {
@@ -83,8 +84,8 @@ function loadWindow({ samples, end }: RecentAudio): void {
 }
 
 /**
- * Combines two radix-2 steps of a decimation in time over 128 complex points, so that we read each
- * point half as often.
+ * Combines two radix-2 steps of a decimation in time over 128 complex points. That way we only read
+ * each point half as often.
  */
 function transformFours(size: number): void {
   const step = half / size / 2;
@@ -126,7 +127,7 @@ function transformFours(size: number): void {
   }
 }
 
-/** Does the last radix-2 step on its own, because there's an odd number of them (seven). */
+/** Does the last radix-2 step on its own, because the number of steps (seven) is odd. */
 function transformPairs(size: number): void {
   for (let first = 0; first < size; first += 1) {
     const second = first + size;
@@ -142,12 +143,12 @@ function transformPairs(size: number): void {
 }
 
 /**
- * Separates the two interleaved real halves and fills `power`. Returns the sum. All values are mean
- * squares of unwindowed samples.
+ * Separates the two interleaved real halves, fills `power`, and returns its sum. All values are the
+ * mean squares of samples before windowing.
  */
 function fillPower(): number {
-  // One side of the spectrum holds half the energy, the transform scales by N × N, and the window
-  // loses some power.
+  // One side of the spectrum contains half of the energy, the transform scales by N × N, and the
+  // window removes some of the power.
   const scale = 2 / (windowSamples * windowSamples * windowPower);
   let total = 0;
   for (let bin = 1; bin < half; bin += 1) {
@@ -176,7 +177,7 @@ function findPeaks(): void {
   peaks.second = lobe(second, first);
 }
 
-/** Returns the strongest bin outside the lobe of the peak at `otherThan`. */
+/** Returns the strongest bin that isn't part of the peak at `otherThan`. */
 function strongest(highest: number, otherThan: number): number {
   let best = lowestBin;
   let bestPower = -1;
@@ -190,7 +191,7 @@ function strongest(highest: number, otherThan: number): number {
   return best;
 }
 
-/** Sums a lobe's power. A bin between two lobes belongs to the first one. */
+/** Sums a lobe's power. A bin that lies between two lobes counts towards the first one. */
 function lobe(bin: number, otherThan: number): number {
   let sum = 0;
   for (let at = bin - lobeBins; at <= bin + lobeBins; at += 1) {
@@ -200,8 +201,8 @@ function lobe(bin: number, otherThan: number): number {
 }
 
 /**
- * Interpolates between bins, from the amplitudes of the peak and its greater neighbour. The result
- * is exact for a sine under a Hann window.
+ * Interpolates between bins, using the amplitudes of the peak and of its larger neighbour. For a
+ * sine under a Hann window, the result is exact.
  */
 function frequency(bin: number): number {
   const below = power[bin - 1] ?? 0;
