@@ -1,5 +1,6 @@
-// Ports between the HTTP API, dial-out and SQL. They submit a request, check its route, store and
-// take calls, and route a command to its call.
+// Ports between the HTTP API, dial-out and the database. A request is submitted, its route is
+// checked, and its call is stored. A process then takes (claims) the call, and commands are routed
+// to that process.
 
 import type { AcceptedCall, DialoutRequest, DialTarget } from './call-types.ts';
 import type { Command, CommandReply } from './contract/command.ts';
@@ -27,13 +28,15 @@ export type Submission = {
   readonly remarks?: DialoutRemarks;
 };
 
-/** Optional fields of the response, in addition to the ids. Each is present only if it applies. */
+/**
+ * Optional fields of the response, in addition to the ids. A field is omitted if it doesn't apply.
+ */
 export type DialoutRemarks = {
   /** URI of the dialled number. Present if the client wrote the target without `+`. */
   readonly target?: string;
   /** URI of the number in `bridge`. Present if the client wrote that number without `+`. */
   readonly bridge?: { readonly to: string };
-  /** Paths of fields that no schema knows. */
+  /** Paths of fields that aren't in any schema. */
   readonly ignored?: readonly string[];
 };
 
@@ -46,9 +49,9 @@ export type DialoutAnswer = DialoutRemarks & {
 
 export type SubmitResult =
   | { readonly kind: 'accepted'; readonly answer: DialoutAnswer }
-  /** An earlier request with this idempotency key was already accepted. */
+  /** An earlier request with this idempotency key has already been accepted. */
   | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
-  /** The idempotency key was already used for a different request. */
+  /** The idempotency key has already been used for a different request. */
   | { readonly kind: 'conflict' }
   | { readonly kind: 'full'; readonly retryAfterS: number }
   /** The app's limits don't allow this target. */
@@ -58,10 +61,12 @@ export type SubmitResult =
       readonly limit: 'callsAtOnce' | 'callsPerDay';
       readonly retryAfterS: number;
     }
-  /** Nothing was accepted, because the process is stopping or can't reach the database. */
+  /**
+   * The request wasn't accepted, because the process is shutting down or can't reach the database.
+   */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterS: number }
   /**
-   * We don't know whether the request was accepted, so the call may still be dialled. Either the
+   * We can't tell whether the request was accepted, so the call may still be dialled. Either the
    * database's reply was lost, or the earlier response for the key can't be read.
    */
   | { readonly kind: 'unknown'; readonly reason: string; readonly retryAfterS: number };
@@ -97,7 +102,7 @@ export type RoutePlanner = {
 
 export type CommandRouting = {
   /**
-   * Runs a command on its call, no matter which process owns the call. `askedBy` names the sender
+   * Runs a command on its call, even if another process owns the call. `askedBy` names the sender
    * in the call's capture.
    *
    * @returns undefined if the owner didn't reply, in which case the command may or may not have run
@@ -110,12 +115,12 @@ export type CommandRouting = {
 /** The `queued` notification, exactly as it is signed and sent. */
 export type QueuedNotification = { readonly origin: string; readonly body: string };
 
-/** Data that SQL stores or checks in the same transaction as the call. */
+/** Data to store or check in the same transaction as the call. */
 export type AcceptExtra = Pick<
   Submission,
   'notifyHeaders' | 'idempotency' | 'limits' | 'remarks'
 > & {
-  /** Omitted if the request doesn't select `queued`. */
+  /** Omitted if the request doesn't subscribe to `queued`. */
   readonly queuedNotification?: QueuedNotification;
 };
 
@@ -151,12 +156,12 @@ export type CallIntake = {
   earlier(call: AcceptedCall, idempotency: Idempotency): Promise<EarlierResult | undefined>;
 };
 
-/** The settings of the app that placed a call. Only those that commands to the call depend on. */
+/** Settings of the app that placed a call, limited to those that affect commands to the call. */
 export type CallingApp = NumberReading & {
   readonly limits?: AppLimits;
 };
 
-/** Looks up apps. Rejects if SQL doesn't answer. */
+/** Looks up apps. Rejects if the database doesn't respond. */
 export type AppLookup = {
   /** @returns undefined if the app is unknown or revoked */
   find(appId: string): Promise<CallingApp | undefined>;
@@ -170,41 +175,42 @@ export type CallSource = string | undefined;
 /** A trunk's limits across all nodes. Default of each: no limit. */
 export type TrunkLimits = {
   /**
-   * Number of calls that may start per second, e.g. 0.5 for one call every two seconds. A call that
+   * Maximum rate of new calls per second, e.g. 0.5 for one call every two seconds. A call that
    * fails over to another gateway counts once.
    */
   readonly callsPerSecond?: number;
   /**
-   * Number of calls that may hold a carrier channel at the same time. A call holds a channel from
-   * its INVITE until the last of its transactions and dialogs is off the wire.
+   * Number of calls that may occupy a carrier channel at the same time. A call occupies its channel
+   * from the INVITE until its last transaction or dialog has ended on the wire.
    */
   readonly maxConcurrentCalls?: number;
 };
 
 export type TakeRequest = {
   /**
-   * Counts 1, 2, … per process and source. Repeating a number asks again for a take whose answer
-   * was lost.
+   * Counts 1, 2, … per process and source. A take whose reply was lost is requested again under the
+   * same number.
    */
   readonly takeId: number;
   readonly isRepeated: boolean;
   readonly source: CallSource;
   /** Undefined if the source has no limits. */
   readonly limits: TrunkLimits | undefined;
-  /** Maximum number of calls to take, e.g. the room in this process. */
+  /** Maximum number of calls to take, e.g. as many as this process still has room for. */
   readonly wanted: number;
   /** How far in the future a granted start may lie. */
   readonly horizonMs: number;
 };
 
 /**
- * A call that now belongs to this process. `startInMs` tells when its INVITE may leave, counted
- * from the moment SQL wrote the answer. It's negative if the start was already due.
+ * A call that now belongs to this process. `startInMs` is the delay until its INVITE may be sent,
+ * measured from the moment at which the database wrote its reply. The delay is negative if the
+ * start was already due.
  */
 export type Grant = {
   readonly call: AcceptedCall;
   readonly startInMs: number;
-  /** Progress of the call's first event, `queued`. */
+  /** How far the call's first event, `queued`, has got. */
   readonly queued: QueuedEvent;
 };
 export type QueuedEvent = 'unknown' | 'stored' | 'published';
@@ -212,11 +218,11 @@ export type QueuedEvent = 'unknown' | 'stored' | 'published';
 export type Taken = {
   readonly grants: readonly Grant[];
   /**
-   * Delay before the next take. Omitted if no call is waiting, or if the trunk stays full until
-   * someone releases a slot.
+   * Delay before the next take. Omitted if no calls are waiting, or if the trunk is full until one
+   * of its slots is released.
    */
   readonly retryInMs?: number;
-  /** Time the SQL server spent on the request. The rest of the round trip was network time. */
+  /** Time that the database spent on the request. The rest of the round trip was network time. */
   readonly tookMs: number;
 };
 
@@ -226,15 +232,16 @@ export type Sweep = {
   readonly expired: readonly AcceptedCall[];
   readonly waiting: ReadonlyMap<CallSource, number>;
   /**
-   * Calls that SQL assigned to this process some time ago, although the process doesn't know them.
+   * Calls that have been assigned to this process for some time, although it doesn't know about
+   * them.
    */
   readonly notHere: readonly CallId[];
 };
 
 export type CallTakes = {
   /**
-   * Takes the calls that have waited longest for a source. If the source has limits, each call also
-   * gets a slot.
+   * Claims the source's calls that have been waiting longest. If the source has limits, each call
+   * is also given a slot.
    */
   take(request: TakeRequest): Promise<Taken>;
   /** Grants a new start to a call that missed its first one. */
@@ -242,16 +249,16 @@ export type CallTakes = {
     trunk: string,
     intervalMs: number,
   ): Promise<{ readonly startInMs: number; readonly tookMs: number }>;
-  /** Frees the slots held by legs that are off the wire. */
+  /** Frees the slots of legs that have ended on the wire. */
   release(legIds: readonly string[]): Promise<void>;
   /**
-   * Finds waiting, expired and unknown calls. Also frees the slots of calls that ended when no
-   * process could release them. `here` lists the calls that this process knows.
+   * Finds waiting, expired and unknown calls. Also frees slots that were left behind when a call
+   * ended and no process could release its slot. `here` lists the calls that this process knows.
    */
   sweep(here: readonly CallId[]): Promise<Sweep>;
 };
 
-/** SQL operations for second legs. */
+/** Database operations for second legs. */
 export type SecondLegTakes = {
   /**
    * Counts a second leg against the app's daily limit.
@@ -260,8 +267,8 @@ export type SecondLegTakes = {
    */
   countToday(appId: string, maxToday: number, at: Date): Promise<boolean>;
   /**
-   * Takes a slot on the trunk. `startInMs` tells when the INVITE may leave, counted from the moment
-   * SQL wrote the answer.
+   * Reserves a slot on the trunk. `startInMs` is the delay until the INVITE may be sent, measured
+   * from the moment at which the database wrote its reply.
    *
    * @returns undefined if the trunk is full
    */
@@ -274,8 +281,9 @@ export type SecondLegTakes = {
 };
 
 /**
- * Called when the INVITE is ready. Resolves when the INVITE may leave, or when the call no longer
- * wants it. Never rejects. A late INVITE needs another start, which costs the trunk one start.
- * `isWanted` avoids that cost if the call has already ended.
+ * Waits for a call's turn on its trunk. Called when the INVITE is ready. Resolves when the INVITE
+ * may be sent, or when the call no longer wants it. Never rejects. If the INVITE is ready too late,
+ * it needs another start, which uses up one more of the trunk's starts. `isWanted` avoids that if
+ * the call has already ended.
  */
 export type Turn = (isWanted: () => boolean) => Promise<void>;

@@ -1,7 +1,7 @@
-// The seam between a call and its media. Every command and every event is declared here and nowhere
-// else, and crosses to or from the media worker unchanged. If you add a command, the compiler
-// points you to the session that must execute it. If you add an event, it points you to the machine
-// states `answered` and `closing`, which must handle it.
+// The seam between a call and its media. All commands and events are declared here and are passed
+// to and from the media worker unchanged. If you add a command, the compiler points you to the
+// session that must execute it. If you add an event, it points you to the machine states `answered`
+// and `closing`, which must handle it.
 
 import type { AmdSettings } from './call-types.ts';
 import type { AudioEnvelope } from './capture/capture.ts';
@@ -16,31 +16,34 @@ import type { BridgePhase, TransferFailure } from './transfer/transfer.ts';
 /** Commands from a call to its media. */
 export type MediaCommand =
   /**
-   * Starts detection and its sample clock at the 200 OK. `amd` events follow; the last one is
-   * `amd_stopped`.
+   * Starts detection and its sample clock at the 200 OK. Detection then reports `amd` events,
+   * ending with `amd_stopped`.
    */
   | { readonly kind: 'detect'; readonly settings: AmdSettings; readonly plans?: CallPlans }
   /** Ends detection early. If it was running, it still reports `amd_stopped`, with this reason. */
   | { readonly kind: 'stopDetection'; readonly reason: string }
   /**
    * ringing: the media resolves the bot's host name and connects, so that the bot is ready when the
-   * person answers. answered: the bot gets the call, and can hear and speak.
+   * person answers. answered: the bot joins the call, and can hear and speak.
    */
   | {
       readonly kind: 'stream';
       readonly settings: StreamSettings;
       readonly phase: 'ringing' | 'answered';
     }
-  /** Ends the stream and tells the bot so. An open stream then reports `stopped`. */
+  /** Ends the stream and notifies the bot. If the stream was open, it then reports `stopped`. */
   | { readonly kind: 'stopStream'; readonly reason: string }
   /**
    * Opens or closes the stream's gate. While the gate is closed, the bot hears silence and receives
    * no keys.
    */
   | { readonly kind: 'gateStream'; readonly isGated: boolean }
-  /** Queues a sound behind those already waiting. A looping sound ends to make room for it. */
+  /**
+   * Queues a sound behind those already waiting. If a looping sound is playing, it ends to make way
+   * for the new one.
+   */
   | { readonly kind: 'play'; readonly playback: Playback }
-  /** Queues keys behind those already being pressed. */
+  /** Queues key presses behind those already being sent. */
   | { readonly kind: 'press'; readonly keys: Keys }
   /**
    * Drops all queued sounds, bot audio and keys. Every sound and `press` command still reports its
@@ -57,7 +60,7 @@ export type MediaCommand =
 /** Reports from the media to its call. */
 export type MediaEvent =
   | { readonly kind: 'amd'; readonly amd: AmdEvent }
-  /** A key that arrived as RTP events (RFC 4733). */
+  /** A key press that arrived as RTP events (RFC 4733). */
   | { readonly kind: 'dtmf'; readonly digit: string; readonly durationMs: number }
   /** `ordinal` identifies the stream within the call. */
   | { readonly kind: 'stream'; readonly ordinal: number; readonly report: StreamReport }
@@ -65,7 +68,7 @@ export type MediaEvent =
   | { readonly kind: 'keysSent'; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly report: PlanReport }
   /**
-   * The loudness of both sides so far. Reported after `requestEnvelope` and when the session ends.
+   * Loudness of both sides so far. Reported on `requestEnvelope` and when the session ends.
    * Undefined before the answer.
    */
   | { readonly kind: 'envelope'; readonly envelope: AudioEnvelope | undefined }
@@ -78,13 +81,13 @@ export type MediaEvent =
 
 export type MediaObserver = { observe(event: MediaEvent): void };
 
-/** The two laws of G.711, which every carrier speaks. */
+/** The two variants of G.711 (µ-law and A-law), which every carrier supports. */
 export type VoiceCodec = 'PCMU' | 'PCMA';
 
 export type MediaPort = {
   /**
-   * Opens a port pair with its sockets. Offers `codecs` in the given order. Default: both, µ-law
-   * first.
+   * Opens a port pair with its sockets. Offers `codecs` in the given order. Default: both codecs,
+   * µ-law first.
    *
    * @returns undefined if no port is free or the sockets can't be opened (logged)
    */
@@ -100,13 +103,13 @@ export type MediaSession = {
   /**
    * Applies the far end's SDP, from an 18x (`early`) or from the 200 OK (`answer`).
    *
-   * @returns false if no codec or address in it is usable
+   * @returns false if the SDP doesn't contain a usable codec or address
    */
   applyAnswer(sdp: string, phase: 'early' | 'answer'): boolean;
   /**
    * Answers a re-offer from the far end (hold, resume, new address).
    *
-   * @returns undefined if nothing in it is usable
+   * @returns undefined if the SDP doesn't contain anything usable
    */
   answerReoffer(sdp: string): string | undefined;
   /** Whether the far end accepts keys as RTP events, according to its last SDP. */
@@ -121,12 +124,12 @@ export type MediaSession = {
     observer: MediaObserver,
     codecs: readonly VoiceCodec[],
   ): Promise<PartnerSession | undefined>;
-  /** Closes the sockets and returns the drained port to the pool. Idempotent. */
+  /** Closes the sockets and, once its port is drained, returns the port to the pool. Idempotent. */
   close(): void;
 };
 
 /** The session of a second leg. Closing it ends the bridge. */
 export type PartnerSession = Omit<MediaSession, 'openPartner'> & {
-  /** Sets how much the two ends hear of each other. */
+  /** Sets what the two ends can hear of each other. */
   bridge(phase: BridgePhase): void;
 };

@@ -1,5 +1,5 @@
-// The ports through which a call reaches the outside, in the vocabulary of calls. Each port has a
-// real implementation and an embedded or scripted one. Third-party types never cross a port.
+// The ports through which a call talks to SIP, its bot, sounds and the database. Each port has a
+// real implementation and an embedded or scripted one, so none of them exposes a third-party type.
 
 import type { AcceptedCall, DialTarget } from './call-types.ts';
 import type { CallEvent } from './contract/call-event.ts';
@@ -18,27 +18,27 @@ export type Clock = { now(): Date };
 // ── SIP ──────────────────────────────────────────────────────────────────────────────────────────
 
 export type SipPort = {
-  /** Returns the codecs to offer to the trunk's carrier, in the carrier's order of preference. */
+  /** Codecs to offer to the trunk's carrier, in the carrier's order of preference. */
   codecsFor(trunk: string | undefined): readonly VoiceCodec[];
-  /** Returns how the trunk's carrier expects to receive keys. */
+  /** How the trunk's carrier expects to receive key presses. */
   keysFor(trunk: string | undefined): KeyTransport;
   /**
    * Places a leg: route, INVITE, digest authentication, provisional and final responses. Returns
    * immediately, and passes all events to `observer` in order. The last event is always exactly one
-   * `failed`, or one `ended` after `answered`. Network problems never throw: an unreachable engine,
-   * for example, is reported as `failed`.
+   * `failed`, or one `ended` after `answered`. Never throws on network problems: if no engine is
+   * reachable, for example, the leg reports `failed`.
    *
-   * If a gateway fails before its INVITE can have reached a phone, the trunk's next gateway is
-   * tried. The leg stays the same, but the new INVITE has a new Call-ID.
+   * If a gateway fails before its INVITE can have reached a phone, the port tries the trunk's next
+   * gateway. The leg stays the same, but the new INVITE has a new Call-ID.
    */
   place(request: PlaceRequest, observer: LegObserver): CallLeg;
   /**
-   * Ends a leg that an earlier process left up, using only its stored state. Sends CANCEL or BYE by
-   * id through the engine that holds the leg. Bounded in time.
+   * Ends a leg that an earlier process left up, using only the leg's stored state. Sends CANCEL or
+   * BYE, with the ids used by the engine that has the leg. Bounded in time.
    *
-   * `gone`: the engine or the far end no longer knows the leg. `cancelled`: the CANCEL was sent,
-   * but the final response hasn't arrived and may still be a 200 OK. Keep calling this for 32 s
-   * (64*T1, after which a callee stops retransmitting its 200 OK).
+   * `gone`: the engine or the far end has forgotten the leg. `cancelled`: the CANCEL was sent, but
+   * the final response hasn't arrived and may still be a 200 OK. Keep calling this for 32 s (64*T1,
+   * after which a callee stops retransmitting its 200 OK).
    */
   endOrphan(orphan: StoredLeg): Promise<LegEndResult>;
 };
@@ -56,7 +56,7 @@ export type PlaceRequest = {
   readonly offerSdp: string;
   /**
    * Called before each of the leg's INVITEs, including those to further gateways or with
-   * credentials. If it returns false, no INVITE leaves.
+   * credentials. If it returns false, the INVITE isn't sent.
    */
   readonly mayInvite?: () => boolean;
 };
@@ -67,8 +67,8 @@ export type LegObserver = { observe(event: LegEvent): void };
 export type LegEvent =
   /**
    * The engine confirmed that the INVITE left. The call stores `leg`, so that another process can
-   * CANCEL the INVITE. Each further gateway reports this again, but never after a provisional
-   * response other than 100.
+   * CANCEL the INVITE. The event is repeated for each further gateway, but never follows a
+   * provisional response other than 100.
    */
   | {
       readonly kind: 'sent';
@@ -82,8 +82,8 @@ export type LegEvent =
    */
   | { readonly kind: 'resent'; readonly leg: StoredLeg }
   /**
-   * One gateway failed, and the next one is tried. When the last gateway fails, the event is
-   * `failed`.
+   * One gateway failed, and the leg is trying the next one. If the last gateway fails, the leg
+   * reports `failed` instead.
    */
   | { readonly kind: 'attemptFailed'; readonly attempt: FailedAttempt }
   | {
@@ -99,8 +99,8 @@ export type LegEvent =
       readonly leg?: StoredLeg;
     }
   /**
-   * A usable 200 OK arrived. Call `acknowledge()` to ACK it. If nobody does so within 5 s, or if
-   * `hangUp()` is called, the leg sends ACK and BYE. Note that three kinds of 200 OK are never
+   * A usable 200 OK arrived. Call `acknowledge()` to ACK it. If that doesn't happen within 5 s, or
+   * if `hangUp()` is called, the leg sends ACK and BYE. Note that three kinds of 200 OK are never
    * reported: one that crosses our CANCEL, the second one of a fork, and one without Contact.
    */
   | {
@@ -121,7 +121,7 @@ export type LegEvent =
       readonly sdp: string;
       readonly accept: (answerSdp: string) => void;
     }
-  /** A key arrived by SIP INFO (application/dtmf-relay or application/dtmf). */
+  /** A key press arrived by SIP INFO (application/dtmf-relay or application/dtmf). */
   | {
       readonly kind: 'dtmf';
       readonly digit: string;
@@ -136,8 +136,8 @@ export type LegFailure = {
    */
   readonly sipStatus?: number;
   /**
-   * The reason phrase without the status, e.g. `Busy Here`. Otherwise what failed, e.g. `drachtio
-   * connection lost`.
+   * The reason phrase without the status, e.g. `Busy Here`. If there is no status, this says what
+   * failed, e.g. `drachtio connection lost`.
    */
   readonly reason: string;
   /**
@@ -154,7 +154,7 @@ export type LegEnd = {
   readonly at: Date;
   /**
    * remote: the far end sent BYE. local: `hangUp` was called. lost: the engine or its connection is
-   * gone, nobody sent the ACK in time, or the session timer expired.
+   * gone, the ACK wasn't sent in time, or the session timer expired.
    */
   readonly by: 'remote' | 'local' | 'lost';
   readonly reason: string;
@@ -178,19 +178,19 @@ export type CallLeg = {
    */
   refer(request: ReferRequest, observe: (event: ReferEvent) => void): void;
   /**
-   * Presses a key by SIP INFO in an answered call. Never rejects.
+   * Sends a key press by SIP INFO in an answered call. Never rejects.
    *
    * @returns whether the far end accepted the key; false if it doesn't respond within 5 s
    */
   press(digit: string, durationMs: number): Promise<boolean>;
   /**
-   * Resolves when the last transaction or dialog of this leg is off the wire, which frees its trunk
-   * slot. Bounded in time. Never rejects.
+   * Resolves when this leg's last transaction or dialog has ended on the wire, which frees the
+   * leg's trunk slot. Bounded in time. Never rejects.
    */
   readonly released: Promise<void>;
 };
 
-/** `trunk` is the call's trunk. It determines how numbers are written. */
+/** `trunk` is the call's trunk, which determines the number format. */
 export type ReferRequest = Pick<PlaceRequest, 'target' | 'trunk' | 'headers'> & {
   readonly timeoutMs: number;
 };
@@ -202,21 +202,21 @@ export type ReferEvent =
   | { readonly kind: 'progress'; readonly sipStatus: number }
   | { readonly kind: 'taken over' }
   | { readonly kind: 'failed'; readonly failure: LegFailure }
-  /** The far end accepted the REFER but never reported how it went. */
+  /** The far end accepted the REFER but never reported the result. */
   | { readonly kind: 'unheard'; readonly reason: string };
 
 export type SecondLegPort = {
   /**
-   * Waits until a second leg may be placed, i.e. until the app may dial the target and the trunk
-   * grants a free slot and a start. Gives up once `isWanted` returns false. Never rejects. The slot
-   * goes back when the placed leg is released, or through `giveBack`.
+   * Checks that the app may dial the target, then waits until the trunk has a free slot and allows
+   * another call to start. Gives up once `isWanted` returns false. Never rejects. The slot is freed
+   * when the placed leg is released, or by `giveBack`.
    */
   admit(
     call: AcceptedCall,
     transfer: Transfer,
     isWanted: () => boolean,
   ): Promise<{ readonly ok: true } | { readonly ok: false; readonly reason: string }>;
-  /** Gives back the slot that `admit` took if no leg was placed after all. */
+  /** Frees the slot that `admit` reserved if no leg was placed after all. */
   giveBack(legId: string): void;
 };
 
@@ -243,27 +243,31 @@ export type SoundPort = {
 // ── Outbox ───────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * `not owned`: the call has ended, or another process owns it. SQL stored only the leg's state, and
- * will not store any further step from this process.
+ * `not owned`: the call has ended, or another process owns it. In that case, the database stored
+ * only the leg's state, and won't store any further steps from this process.
  */
 export type StepResult = 'stored' | 'not owned';
 
-/** Stores the steps of calls. Notifications and NATS messages are then sent from SQL. */
+/**
+ * Stores call steps. A step is a list of events plus the state that they lead to. Notifications and
+ * NATS messages are later sent from the database.
+ */
 export type CallOutbox = {
   /**
-   * Stores a step atomically, in the order of the `append` calls. Retries while SQL is unreachable.
-   * Rejects if SQL refuses the content, if the backlog is full, or at shutdown.
+   * Stores a step atomically, in the order of the `append` calls. Retries while the database is
+   * unreachable. The promise rejects if the database rejects the step's content, if the backlog is
+   * full, or if this process is shutting down.
    */
   append(
     call: AcceptedCall,
     step: CallStep,
     options?: {
       /**
-       * No process has taken the call yet. In that case `not owned` means that one has taken it in
-       * the meantime, or that the call has ended.
+       * No process has claimed the call yet. In that case `not owned` means that a process has
+       * claimed it in the meantime, or that the call has ended.
        */
       readonly isUntaken?: boolean;
-      /** SQL may already hold part of the step. */
+      /** The database may already contain part of the step. */
       readonly isRepeated?: boolean;
       /**
        * A person may still be in the call. The process that hangs up then publishes the call's
@@ -277,18 +281,20 @@ export type CallOutbox = {
 // ── Recovery ─────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * A call that belongs to this process but doesn't have a machine here. Either this process took it
- * over from a lost process, or it never started it.
+ * A call that belongs to this process although no call machine is running for it here. Either this
+ * process took the call over from a lost process, or never started it.
  */
 export type UnfinishedCall = {
   readonly call: AcceptedCall;
   /** The process that dialled the call. */
   readonly ownerId: string;
-  /** Empty if no INVITE is confirmed to have left. Contains two legs if a second leg was placed. */
+  /**
+   * Empty if no INVITE is known to have been sent. Contains two legs if a second leg was placed.
+   */
   readonly legs: readonly StoredLeg[];
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
-  /** The events that SQL holds, in order. */
+  /** The stored events, in order. */
   readonly events: readonly CallEvent[];
 };
 
@@ -299,13 +305,13 @@ export type UnfinishedCall = {
 export type Unfinished = 'taken over' | { readonly callIds: readonly CallId[] };
 
 /**
- * An ended call that may not be settled yet: we may still owe events to the stream, or a BYE to the
- * far end.
+ * An ended call that may not be settled yet: some of its events may still have to be published on
+ * the stream, or its far end may still need a BYE.
  */
 export type UnsettledEnd = {
   readonly call: AcceptedCall;
-  /** Events that aren't known to be on the stream yet, in order, including the end. */
+  /** Events that may not have been published on the stream yet, in order, including the end. */
   readonly events: readonly CallEvent[];
-  /** Legs of a lost process, which may still be up. */
+  /** A lost process's legs, which may still be up. */
   readonly legs: readonly StoredLeg[];
 };

@@ -1,5 +1,6 @@
-// Maps SIP statuses and gateway failures to outcomes. SQL, NATS, notifications and metrics all use
-// these words. If a status doesn't have a row, the row for its class applies.
+// Maps SIP statuses and gateway failures to call outcomes. The same outcome names appear in the
+// database, NATS messages, notifications and metrics. Statuses without a row of their own use the
+// row for their class.
 
 import {
   type CallFault,
@@ -13,7 +14,7 @@ import type { LegFailure } from '../ports.ts';
 export type CallEnd = {
   readonly at: Date;
   readonly outcome: CallOutcome;
-  /** The far end's status line, or else what the gateway did or what failed. */
+  /** The far end's status line if there is one. Otherwise what the gateway did, or what failed. */
   readonly reason: string;
   readonly reasonCode: ReasonCode;
   readonly sipStatus?: number;
@@ -75,7 +76,7 @@ const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   declined: 'callee',
   'no-answer': 'callee',
   unavailable: 'callee',
-  // The request names a number that does not exist.
+  // The number in the request doesn't exist.
   'invalid-number': 'caller',
   cancelled: 'caller',
   rejected: 'carrier',
@@ -88,7 +89,7 @@ const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   unknown: 'gateway',
 };
 
-/** Statuses that point to one side more clearly than their outcome does. */
+/** Statuses that identify the side at fault more precisely than their outcome does. */
 const faultBySipStatus: ReadonlyMap<number, CallFault> = new Map([
   // The trunk's credentials are missing or wrong.
   [401, 'gateway'],
@@ -100,8 +101,7 @@ const faultBySipStatus: ReadonlyMap<number, CallFault> = new Map([
 ]);
 
 /**
- * Returns which side is at fault. This is always derived from the stored end, and never stored
- * itself.
+ * Returns which side is at fault. This is always derived from the stored end rather than stored.
  *
  * @returns undefined if the call succeeded
  */
@@ -121,7 +121,7 @@ export function endsOfAllKinds(): readonly Pick<CallEnd, 'outcome' | 'sipStatus'
   return [...callOutcomes.map((outcome) => ({ outcome })), ...refusals];
 }
 
-/** Returns the end for a call that wasn't answered. */
+/** The end for a call that wasn't answered. */
 export function endOfFailure(failure: LegFailure): CallEnd {
   const { at, sipStatus, reason } = failure;
   const line = sipStatus === undefined ? reason : `${sipStatus} ${reason}`.trim();
@@ -144,8 +144,8 @@ function meaningOfFailure(failure: LegFailure): Meaning {
       );
     }
     // The SIP stack itself generates 408 (no response to the INVITE for 32 s) and 503 (ICMP error,
-    // connection refused, DNS). They mean that the carrier is unreachable, and say nothing about
-    // the callee.
+    // connection refused, DNS). Such a status means that the carrier is unreachable, and doesn't
+    // tell us anything about the callee.
     case 'stack':
     case 'unusable':
       return carrierFailure;
@@ -157,8 +157,8 @@ function meaningOfFailure(failure: LegFailure): Meaning {
 }
 
 /**
- * Returns the end for a call that rang for its whole ring time-out. It doesn't have a SIP status,
- * because the machine doesn't wait for the 487 that follows its CANCEL.
+ * The end for a call that rang until its ring time-out expired. There's no SIP status, because the
+ * machine doesn't wait for the 487 that follows its CANCEL.
  */
 export function endOfRingTimeout(at: Date): CallEnd {
   return { at, ...noAnswer, reason: 'Ring time-out' };
@@ -168,7 +168,7 @@ export function endOfRingTimeout(at: Date): CallEnd {
 export type EndCommand =
   /** The bot or the dialer application, over HTTP or NATS. */
   | { readonly by: 'application' }
-  /** This process. `reason` says why, e.g. because it is shutting down or its media failed. */
+  /** This process. `reason` explains why, e.g. the process is shutting down or its media failed. */
   | { readonly by: 'gateway'; readonly reason: string };
 
 export function endBeforeAnswer(command: EndCommand, at: Date): CallEnd {
@@ -189,8 +189,7 @@ export function endAfterAnswer(command: EndCommand, at: Date): CallEnd {
 }
 
 /**
- * Returns the end for a call whose bot didn't accept its stream, or whose stream broke and couldn't
- * be reopened.
+ * Used if the bot didn't accept the call's stream, or if the stream broke and couldn't be reopened.
  */
 export function endOfBotFailure(at: Date): CallEnd {
   return { at, ...botFailure, reason: 'Bot unreachable' };
@@ -200,30 +199,30 @@ export function endOfRemoteBye(at: Date): CallEnd {
   return { at, outcome: 'completed', reason: '200 OK', reasonCode: 'Caller-disconnected' };
 }
 
-/** Returns the end for a call whose carrier connected the person to an agent. */
+/** Used if the carrier has connected the person to an agent. */
 export function endOfReferral(at: Date): CallEnd {
   return { at, outcome: 'transferred', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
 /**
- * Returns the end for a call answered by a machine, either with `machineDetection: disconnect` or
- * with a plan that left no message.
+ * The end for a call answered by a machine, if the request sets `machineDetection: disconnect` or
+ * if the request's plan didn't leave a message.
  */
 export function endOfMachine(at: Date): CallEnd {
   return { at, outcome: 'machine', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
 /**
- * Returns the end for a call in which a plan left a message, at least in part. The event's
- * `voicemail.complete` tells whether all of it was sent.
+ * Used if a plan left at least part of its message. The event's `voicemail.complete` field says
+ * whether all of the message was sent.
  */
 export function endOfVoicemail(at: Date): CallEnd {
   return { at, outcome: 'voicemail-left', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
 /**
- * Returns the end for a call that reached its maximum duration. Nothing failed, but it was the
- * gateway that ended the call.
+ * The end for a call that reached its maximum duration. Although nothing failed, it was the gateway
+ * that ended the call.
  */
 export function endOfMaxDuration(at: Date): CallEnd {
   return {
@@ -235,8 +234,8 @@ export function endOfMaxDuration(at: Date): CallEnd {
 }
 
 /**
- * How the call's process was lost. restarted: this node restarted. lost: another node is gone.
- * failed: the process is still running, but its machine for the call is gone.
+ * How the call was lost. restarted: this node restarted. lost: another node has disappeared.
+ * failed: the process is still running, but the call's machine has crashed.
  */
 export type GatewayLoss = 'restarted' | 'lost' | 'failed';
 
@@ -246,22 +245,22 @@ const losses: Readonly<Record<GatewayLoss, readonly [what: string, more: string]
   failed: ['Gateway failed', ''],
 };
 
-/** Returns the end for an answered call whose process was lost. */
+/** The end for a call that had been answered when it was lost. */
 export function endOfLoss(loss: GatewayLoss, at: Date): CallEnd {
   const [what, more] = losses[loss];
   return endAfterAnswer({ by: 'gateway', reason: `${what}${more}` }, at);
 }
 
 /**
- * Returns the end for an unanswered call whose process was lost. We don't dial the call again,
- * because an INVITE may have left and a phone may have rung.
+ * The end for a call that hadn't been answered when it was lost. We don't dial it again, because an
+ * INVITE may have been sent and a phone may have rung.
  */
 export function endOfUnknown(loss: GatewayLoss, at: Date): CallEnd {
   const [what, more] = losses[loss];
   return { at, ...unknown, reason: `${what} while the call was being placed${more}` };
 }
 
-/** Returns the end for a call that reached its queue time-out, and therefore isn't dialled. */
+/** The end for a call that reached its queue time-out and was therefore never dialled. */
 export function endOfExpiry(at: Date): CallEnd {
   return { at, ...expired, reason: 'Waited too long in the queue' };
 }

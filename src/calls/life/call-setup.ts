@@ -1,6 +1,6 @@
-// The machine's vocabulary: its events, its commands to the line, its journal, context, delays and
-// guards. `call-machine.ts` contains the statechart. The effects of its transitions are in
-// `call-effects.ts` and in each feature.
+// The call machine's types and building blocks: its events, its commands to the line, its journal,
+// context, delays and guards. `call-machine.ts` contains the statechart. The effects of its
+// transitions are in `call-effects.ts` and in each feature.
 
 import { fromCallback, sendTo, setup } from 'xstate';
 import type { AcceptedCall } from '../call-types.ts';
@@ -25,8 +25,8 @@ type FromPort<Port extends string, Event extends { readonly kind: string }> = Ev
   : never;
 
 /**
- * The media events that the line passes on to the machine. The others only concern the capture, the
- * bridge or the line itself.
+ * The media events that the line passes on to the machine. All other media events only concern the
+ * capture, the bridge or the line itself.
  */
 export type PassedEvent = Exclude<MediaEvent, { kind: 'envelope' | 'connected' | 'inactive' }>;
 export type PassedEventType = `media.${PassedEvent['kind']}`;
@@ -37,13 +37,13 @@ export type LineEvent =
   | FromPort<'media', PassedEvent>
   | FromPort<'transfer', TransferReport>
   /**
-   * Whether the far end accepts keys, as RTP events or by SIP INFO. Sent at the answer and after
-   * every re-offer.
+   * Sent at the answer and after every re-offer. Says whether the far end accepts key presses,
+   * either as RTP events or by SIP INFO.
    */
   | { readonly type: 'line.acceptsKeys'; readonly acceptsKeys: boolean };
 
 /**
- * @param now when the line received the event. An event that already carries an instant keeps it
+ * @param now time at which the line received the event, used unless the event already has a time
  */
 export function fromPort<Port extends string, Event extends { readonly kind: string }>(
   port: Port,
@@ -62,7 +62,7 @@ export type LineCommand =
   | { readonly type: 'startStream'; readonly stream: NumberedStream }
   | { readonly type: 'stopStream'; readonly reason: string }
   | { readonly type: 'transfer'; readonly transfer: Transfer }
-  /** Calls off the transfer, because the person turned out to be a machine. */
+  /** Calls off the transfer, because a machine answered rather than a person. */
   | { readonly type: 'withdrawTransfer' }
   /** Closes everything that is open, in any state of the line. */
   | { readonly type: 'close' };
@@ -84,8 +84,7 @@ export type CallMachineEvent =
    */
   | { readonly type: 'command.media'; readonly command: MediaCommand }
   /**
-   * Begins `stream` in place of the current stream. Without `stream`, this only ends the current
-   * one.
+   * Replaces the current stream with `stream`. Without `stream`, this only ends the current one.
    */
   | {
       readonly type: 'command.stream';
@@ -103,22 +102,22 @@ export type StoreResult = StepResult | 'unknown';
 export type CallLimits = {
   readonly maxDurationMs: number;
   /**
-   * SQL must store the answer within this time. It's well below the 32 s for which a callee
-   * retransmits its 200 OK.
+   * The database must store the answer within this time, which is well below the 32 s for which a
+   * callee retransmits its 200 OK.
    */
   readonly storeAnswerTimeoutMs: number;
-  /** How long the machine waits for the media worker to report `amd_stopped` and all other ends. */
+  /** Time for the media worker to report `amd_stopped` and the ends of streams, sounds and keys. */
   readonly closingTimeoutMs: number;
-  /** SQL must store the end within this time. */
+  /** The database must store the end within this time. */
   readonly storeEndTimeoutMs: number;
-  /** Maximum number of digits that one call emits as events. Any further digits are ignored. */
+  /** Digits beyond this number aren't emitted as events. */
   readonly maxDigits: number;
   /**
-   * Maximum number of bot connections, made or lost, that one call emits as events. The beginning
-   * and the end of a stream are emitted regardless.
+   * Bot connections, made or lost, are no longer emitted as events beyond this number. The start
+   * and the end of a stream are always emitted.
    */
   readonly maxStreamEvents: number;
-  /** Maximum number of streams that commands may begin in one call. */
+  /** Limits the number of streams that commands may start in one call. */
   readonly maxStreams: number;
   /**
    * Maximum number of transfers in one call. Otherwise an application that keeps trying would ring
@@ -137,7 +136,7 @@ export const defaultCallLimits: CallLimits = {
   maxDigits: 2_000,
   // A bot may accept and drop the stream over and over, and the media keeps reconnecting.
   maxStreamEvents: 200,
-  // A call is usually handed from bot to bot a few times at most. An application that never stops
+  // A call is rarely passed from bot to bot more than a few times. An application that never stops
   // doing so is broken.
   maxStreams: 50,
   maxTransfers: 20,
@@ -145,7 +144,7 @@ export const defaultCallLimits: CallLimits = {
 
 /** Stores a call's steps. */
 export type Journal = {
-  /** Stores the step as soon as possible. The machine doesn't wait for it. */
+  /** Stores the step as soon as possible, without making the machine wait. */
   append(step: CallStep): void;
   store(step: CallStep): Promise<StepResult>;
 };
@@ -162,63 +161,65 @@ export type CallMachineContext = CallProgress & {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly detection: 'off' | 'running' | 'stopped';
-  /** The current round of detection. A new round begins after a call screening. */
+  /** The current detection round. A new round starts after a call screener has been answered. */
   readonly round: number;
-  /** The plan that has the call. Until the plan releases it, no bot can join. */
+  /**
+   * The plan that's in control of the call. No bot can join until that plan has released the call.
+   */
   readonly heldBy?: PlanName | undefined;
-  /** Whether any of the request's plans may still act. */
+  /** True while any of the request's plans may still act. */
   readonly hasPlans: boolean;
   /**
-   * Streams that haven't ended, oldest first. Those that are being stopped come before the current
-   * stream, if there is one.
+   * Streams that haven't ended, oldest first. Any that are being stopped precede the current
+   * stream.
    */
   readonly streams: readonly StreamProgress[];
   readonly streamsBegun: number;
   readonly digits: number;
   readonly streamEvents: number;
   readonly acceptsKeys: boolean;
-  /** Number of `press` commands whose end the media hasn't reported yet. */
+  /** Number of `press` commands for which we're still waiting for the media to report the end. */
   readonly pressing: number;
   /** Number of transfers begun so far, including the current one. */
   readonly transfers: number;
-  /** The transfer under way. */
+  /** The transfer that is in progress. */
   readonly ongoing?: Ongoing | undefined;
-  /** What to do if the last transfer failed and nobody else will talk to the person. */
+  /** Applies if the last transfer failed and nobody else will talk to the person. */
   readonly fallback?: TransferFallback | undefined;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
-  /** The state that another process needs to end the leg. Set from the 200 OK on. */
+  /** State that another process would need in order to end the leg. Set from the 200 OK on. */
   readonly leg?: StoredLeg;
-  /** Set if the far end hung up or refused the call, which leaves no leg to end. */
+  /** Set if the far end hung up or refused the call, in which case there's no leg left to end. */
   readonly legIsOver?: true;
   readonly answeredEvent?: CallEvent;
   /**
-   * The sequence numbers before the answer. The machine goes back to them if the answer isn't
-   * stored.
+   * The sequence numbers before the answer. The machine falls back to these numbers if the answer
+   * couldn't be stored.
    */
   readonly beforeAnswer?: Sequences;
-  /** An answer that the machine gave up on, although SQL may have stored it. */
+  /** An answer that the machine gave up on, although the database may have stored it. */
   readonly uncertainAnswer?: Sequences & { readonly answeredAt: Date };
 };
 
 export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
-  /** The command that began the stream. Undefined for the request's own stream. */
+  /** The command that started the stream. Undefined for the request's own stream. */
   readonly commandId?: string;
-  /** Whether a bot has accepted the stream. If so, the media will report its end. */
+  /** True once a bot has accepted the stream. The media will then report the stream's end. */
   readonly isOpen: boolean;
   /** Set once the stream is being stopped. `stoppedBy` is the command that stopped it, if any. */
   readonly stopping?: { readonly stoppedBy?: string };
 };
 
 export type Ongoing = {
-  /** The command that began the transfer. Undefined for the request's planned transfer. */
+  /** The command that started the transfer. Undefined for the request's planned transfer. */
   readonly commandId?: string;
   readonly transfer: Transfer;
-  /** Whether the person and the agent are connected. */
+  /** True once the person and the agent are connected. */
   readonly isAnswered: boolean;
   readonly hasRung: boolean;
   /**
-   * Whether the transfer began because detection found a person. If detection corrects that
+   * True if the transfer was started because detection found a person. If detection corrects that
    * verdict, the transfer is withdrawn.
    */
   readonly dependsOnVerdict: boolean;
@@ -254,7 +255,7 @@ export const callSetup = setup({
     sendToLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
-    /** What's left of the queue time-out, because the call has already spent time in the queue. */
+    /** Remainder of the queue time-out, part of which the call has already spent in the queue. */
     queueTimeout: ({ context: { call, clock } }) =>
       Math.max(
         0,
@@ -263,8 +264,8 @@ export const callSetup = setup({
     ringTimeout: ({ context: { call } }) => call.request.ringTimeoutMs,
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
     /**
-     * What's left of the maximum duration, which counts from the answer. Storing the answer has
-     * already taken some of it.
+     * Remainder of the maximum duration, which counts from the answer. Storing the answer has
+     * already used up some of it.
      */
     maxDuration: ({ context: { call, limits, clock, answeredAt } }) => {
       const maxMs = Math.min(limits.maxDurationMs, call.request.maxDurationMs ?? Infinity);
