@@ -1,5 +1,5 @@
-// The media worker's interface to answering machine detection, which src/amd implements. Frames go
-// in, events come out.
+// The media worker's interface to answering machine detection, which src/amd implements. The worker
+// pushes frames, and gets back events.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { HeardWords } from '../calls/capture/capture.ts';
@@ -8,20 +8,21 @@ import type { AmdEvent } from '../calls/detection/amd-event.ts';
 export type Detector = {
   /**
    * Analyses the call's next 20 ms, i.e. 160 samples at 8 kHz. Call it for every 20 ms from the 200
-   * OK on, with silence for lost audio. The array is valid only until `push` returns, because it's
-   * reused for the next frame of any call. `sentPower` is the power of the audio sent in the
-   * previous 20 ms (1: full scale).
+   * OK on, and pass silence for lost audio. The array is valid only until `push` returns, because
+   * we reuse it for the next frame of any call. `sentPower` is the power of the audio that we sent
+   * in the previous 20 ms (1: full scale).
    */
   push(frame: Int16Array, lost: boolean, sentPower: number): readonly AmdEvent[];
   /**
-   * Ends detection and the ear. Returns the closing events. Unless it has been reported before,
-   * `amd_stopped` is the last of them.
+   * Ends detection as well as the ear, and returns the closing events. The last of them is
+   * `amd_stopped`, unless that has already been reported.
    */
   stop(reason: string): readonly AmdEvent[];
-  /** Whether `amd_stopped` has been reported. From then on, only the `ear` needs frames. */
+  /** True once `amd_stopped` has been reported. From then on, only the `ear` needs frames. */
   readonly done: boolean;
   /**
-   * What a plan hears until `stop`. Undefined unless the call's settings contain `waitForBeepMs`.
+   * What a plan hears until `stop` is called. Undefined unless the call's settings contain
+   * `waitForBeepMs`.
    */
   readonly ear?: PlanEar | undefined;
 };
@@ -33,19 +34,19 @@ export type HeardOnLine = {
    * detection reports it. If the beep is unmistakable, we report it within 80 ms of its end.
    */
   readonly beep: boolean;
-  /** Whether we hear a tone that hasn't been classified yet. */
+  /** True while we hear a tone that hasn't been classified yet. */
   readonly tonePending: boolean;
   /** Milliseconds of speech since `forgetSpeaker`, not counting pauses. */
   readonly speechMs: number;
   /** Milliseconds since the last word. */
   readonly pauseMs: number;
-  /** What kind of speaker we heard last. Undefined if unknown. */
+  /** The kind of speaker that we heard last. Undefined if unknown. */
   readonly who: 'human' | 'machine' | undefined;
 };
 
 export type PlanEar = HeardOnLine & {
   /**
-   * Forgets the speaker heard so far. Call this when a message is about to begin, because anyone
+   * Forgets the speaker heard so far. Call this when a message is about to start, because anyone
    * who speaks after that counts as a new speaker.
    */
   forgetSpeaker(): void;

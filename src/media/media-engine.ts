@@ -1,5 +1,5 @@
 // The media engine of one worker thread. It owns the sockets, the sessions and the playout clock,
-// and handles messages from the main thread.
+// and handles the messages that the main thread sends.
 
 import { randomBytes } from 'node:crypto';
 import { CallNotes } from '../calls/capture/call-notes.ts';
@@ -25,9 +25,9 @@ import { RtpSockets } from './rtp/rtp-sockets.ts';
 import { type CreateStream, createStreamStatistics } from './stream-port.ts';
 
 /**
- * How many ports we try for one call. Another gateway on this host may hold a run of consecutive
- * pairs, one for each of its calls. An attempt costs about 0.1 ms, and the next call continues
- * after the last port we tried.
+ * We try this many ports for one call, because another gateway on this host may be using a run of
+ * consecutive pairs, one for each of its calls. An attempt costs about 0.1 ms, and the next call
+ * continues after the last port that we tried.
  */
 const maxBindAttempts = 512;
 
@@ -80,8 +80,8 @@ export class MediaEngine {
       {
         tick: (transmit) => this.#tickAll(transmit),
         isIdle: () => this.#live.size === 0,
-        // The thread must not rest while it relays packets between two legs, or while a call has a
-        // bot, because connecting to one takes several turns of the event loop.
+        // Don't let the thread rest while it relays packets between two legs, or while a call has a
+        // bot, because connecting to a bot takes several turns of the event loop.
         restTicks: () =>
           !this.#bridges.isEmpty || this.#hasStream() ? 0 : this.#areQuiet() ? 2 : 1,
         ran: (lateMs, hasCaughtUp) => lateFrames.check(performance.now(), lateMs, hasCaughtUp),
@@ -151,7 +151,8 @@ export class MediaEngine {
       }
       this.#pool.release(port, performance.now());
       reason = opened.reason;
-      // Any other error would hit every port, e.g. too many open files, or an address that's gone.
+      // With any other error, e.g. too many open files or an address that's gone, the other ports
+      // would fail as well.
       if (!reason.includes('EADDRINUSE')) break;
     }
     this.#post({ kind: 'refused', id, reason });
@@ -224,8 +225,8 @@ export class MediaEngine {
   }
 
   /**
-   * Whether two ticks may run back to back. They may not if we send silence in every tick, because
-   * the far end would see two packets in a row every 40 ms, which is jitter.
+   * Returns true if two ticks may run back to back. If we send silence in every tick, they may not:
+   * the far end would receive two packets in a row every 40 ms, which is jitter.
    */
   #areQuiet(): boolean {
     if (this.#silenceFrames === 1) return false;
@@ -245,7 +246,7 @@ export class MediaEngine {
   }
 
   #close(id: number): void {
-    // Detection must report `amd_stopped` even if the caller didn't stop it.
+    // Detection must report `amd_stopped` even if the caller hasn't stopped it.
     this.#live.get(id)?.session.stopDetection('session-closed');
     this.#live.get(id)?.session.stopPlayback();
     this.#live.get(id)?.session.streaming.stop('call-ended');
@@ -273,8 +274,8 @@ export class MediaEngine {
   }
 
   /**
-   * Passes a packet to its session. If the packet triggers a bug, only this call fails, not every
-   * call in the thread.
+   * Passes a packet to its session. If the packet triggers a bug, only this call fails instead of
+   * every call in the thread.
    */
   #receive(
     session: RtpSession,
@@ -324,8 +325,8 @@ export class MediaEngine {
 }
 
 /**
- * Wraps `createDetector` to add recognised words to the call's notes. The words' offsets start when
- * the detector is created.
+ * Wraps `createDetector` so that recognised words are added to the call's notes. The words' offsets
+ * count from the moment when the detector is created.
  */
 function withNotes(createDetector: CreateDetector, notes: CallNotes): CreateDetector {
   return (settings) => {
@@ -338,8 +339,8 @@ function withNotes(createDetector: CreateDetector, notes: CallNotes): CreateDete
 }
 
 /**
- * Replaces reports that would hang up the call. While a plan controls the call, a bot that leaves
- * or loses its connection only ends the stream.
+ * Replaces reports that would hang up the call. If a bot leaves or loses its connection while a
+ * plan is in control, that only ends the stream.
  */
 function withoutHangUp(report: StreamReport): StreamReport {
   if (report.kind === 'botLeft') {
@@ -349,8 +350,8 @@ function withoutHangUp(report: StreamReport): StreamReport {
 }
 
 /**
- * Describes any thrown value, with its stack if it has one. Note that a WebAssembly trap is an
- * error from another realm, so `instanceof` doesn't recognise it.
+ * Describes any thrown value, including its stack if it has one. Note that WebAssembly traps are
+ * errors from another realm, so `instanceof` doesn't recognise them.
  */
 function describeError(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -1,5 +1,5 @@
-// Messages between the main thread and a media worker. There are only a handful per call, and none
-// per packet.
+// Messages between the main thread and a media worker. Each call causes only a handful of them, and
+// packets don't cause any.
 
 import type { MediaCommand, MediaEvent } from '../calls/media.ts';
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
@@ -18,22 +18,22 @@ export type MediaWorkerData = {
   readonly startAfterPort?: number;
   readonly inactivityTimeoutMs: number;
   readonly silenceIntervalMs: number;
-  /** Memory that a message uses to end the worker's rest. */
+  /** Memory through which a message wakes the worker from its rest. */
   readonly rest: RestMemory;
   readonly streams: StreamWorkerData;
   /** URL of a module that exports `createDetector`. Default: src/amd's own module. */
   readonly detectorModule?: string;
   /**
-   * Data for src/app/media-worker.ts and the detector. It's copied to the worker, and opaque to the
-   * code in this folder.
+   * Data for src/app/media-worker.ts and the detector. It's copied to the worker, and the code in
+   * this folder doesn't look inside it.
    */
   readonly detectorData?: unknown;
 };
 
 export type StreamWorkerData = {
-  /** Limit on the audio that this worker's bots can have queued, all together. */
+  /** Limits the audio that all of this worker's bots together can have queued. */
   readonly bufferBytes: number;
-  /** Networks (CIDR) with non-public addresses at which we allow bots. */
+  /** Networks (CIDR) with non-public addresses in which bots are allowed. */
   readonly allowedNetworks: readonly string[];
 };
 
@@ -48,8 +48,8 @@ export type ToMediaWorker =
     }
   | { readonly kind: 'session'; readonly id: number; readonly command: MediaCommand }
   /**
-   * Connects `id` to `partner`, the second leg's session. Depending on `phase`, `id` hears
-   * ringback, hears early media, or talks with the agent.
+   * Connects `id` to `partner`, which is the second leg's session. Depending on `phase`, `id` hears
+   * ringback, hears early media, or talks to the agent.
    */
   | {
       readonly kind: 'bridge';
@@ -80,8 +80,8 @@ export type WorkerWarning =
   /** A detector threw, so its call gets `amd_error`. Sent at most once per round of detection. */
   | { readonly kind: 'detectorError'; readonly reason: string }
   /**
-   * Speech-to-text failed, so the detector estimates the number of words from the audio alone, and
-   * says so in its events. `failures` counts the failures since the last message.
+   * Speech-to-text failed, so the detector now estimates the number of words from the audio alone,
+   * and its events say so. `failures` counts the failures since the last message.
    */
   | {
       readonly kind: 'transcriptionFailed';
@@ -92,18 +92,21 @@ export type WorkerWarning =
   /** A bot violated the wire format. Sent once per call for each kind of violation. */
   | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string };
 
-/** Statistics for one worker, or for all workers together. Counters start at 0 with the worker. */
+/**
+ * Statistics for one worker, or the totals for all workers. The counters are 0 when a worker
+ * starts.
+ */
 export type MediaStatistics = {
   readonly sessions: number;
   readonly idlePorts: number;
   readonly packetsReceived: number;
   /**
-   * Packets that aren't RTP or RTCP, have a payload type we didn't negotiate, or come from a
-   * different source from the far end.
+   * Packets that aren't RTP or RTCP, have a payload type that we haven't negotiated, or come from
+   * someone other than the far end.
    */
   readonly packetsDiscarded: number;
   readonly packetsSent: number;
-  /** Packets we didn't send because their tick ran over 60 ms late. */
+  /** Packets that we couldn't send because their tick ran over 60 ms late. */
   readonly packetsUnsent: number;
   /** Packets that arrived too late to be heard. */
   readonly packetsLate: number;
@@ -112,8 +115,8 @@ export type MediaStatistics = {
   /** Frames that reached detection or a bot over 60 ms late, or not at all. */
   readonly framesLate: number;
   /**
-   * The playout clock's longest delay so far. When a worker is overloaded, this is the first
-   * statistic to rise.
+   * The longest delay of the playout clock so far. If a worker is overloaded, this statistic is the
+   * first to rise.
    */
   readonly maxLateMs: number;
   readonly streams: Readonly<StreamStatistics> & {

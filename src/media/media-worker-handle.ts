@@ -1,7 +1,7 @@
 // One media worker as the main thread sees it. The handle starts the worker, watches it, and
-// restarts it if it dies. When that happens, all its sessions report `failed`. Sessions in which
-// detection was running report `amd_error` and `amd_stopped` before that, because the event grammar
-// requires them.
+// restarts it if it dies. When a worker dies, each of its sessions reports `failed`. A session in
+// which detection was running first reports `amd_error` and `amd_stopped`, because the event
+// grammar requires these events.
 
 import type { Worker } from 'node:worker_threads';
 import { assertNever } from '../calls/call-types.ts';
@@ -28,13 +28,15 @@ import type { TranscriptionReport } from './transcription-log.ts';
  * Loading the detector takes less than a second on an idle machine, but many times that under load.
  */
 const startTimeoutMs = 20_000;
-/** A worker that doesn't respond to `open` for twice this long is stuck, and so are its calls. */
+/**
+ * A worker that hasn't responded to `open` after twice this long is stuck, and so are its calls.
+ */
 const responseTimeoutMs = 5_000;
-/** How long we wait for a busy worker at shutdown. */
+/** At shutdown, a busy worker gets this long to report its remaining events. */
 const flushTimeoutMs = 500;
 /**
- * Maximum restart delay. We need one because a worker that keeps dying at startup must not eat the
- * CPU.
+ * Each restart doubles the delay, up to this limit, because a worker that keeps dying at startup
+ * must not eat the CPU.
  */
 const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;
@@ -46,10 +48,10 @@ export type MediaWorkerListener = {
 };
 
 type Life =
-  /** The worker is loading. Requests for sessions wait until it's ready. */
+  /** The worker is loading. Until it's ready, requests for sessions have to wait. */
   | { readonly kind: 'starting'; readonly worker: Worker }
   | { readonly kind: 'ready'; readonly worker: Worker }
-  /** The worker has died. `timer` restarts it. */
+  /** The worker has died and will be restarted by `timer`. */
   | { readonly kind: 'down'; readonly timer: NodeJS.Timeout }
   /** The handle is being disposed and won't start another worker. */
   | { readonly kind: 'stopping'; readonly worker: Worker | undefined };
@@ -60,12 +62,13 @@ type Entry = {
     | { readonly kind: 'opening'; readonly settle: (port: number | undefined) => void }
     | { readonly kind: 'open' }
     /**
-     * We've sent `close`. Only the last detection and loudness reports still reach the observer.
+     * We've sent `close`. From now on, only the last detection and loudness reports reach the
+     * observer.
      */
     | { readonly kind: 'closing' };
-  /** State of detection, which runs once, and again whenever a plan starts another round. */
+  /** State of detection, which runs once, plus once more for each round that a plan starts. */
   detection: 'none' | 'over' | { readonly startedMs: number };
-  /** Round of detection, from 1. */
+  /** Number of the detection round, starting at 1. */
   round: number;
 };
 
@@ -142,8 +145,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /**
-   * Sends a command to an open session. Ignores a second `detect`, because only plans start further
-   * rounds of detection.
+   * Sends a command to an open session. A second `detect` is ignored, because only plans may start
+   * further rounds of detection.
    */
   send(id: number, command: MediaCommand): void {
     const entry = this.#entries.get(id);
@@ -155,7 +158,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#post({ kind: 'session', id, command });
   }
 
-  /** Sets what a call's two legs, with the sessions `id` and `partner`, hear from each other. */
+  /**
+   * Sets what the two legs of a call hear from each other. `id` and `partner` are the legs'
+   * sessions.
+   */
   bridge(id: number, partner: number, phase: BridgePhase): void {
     if (this.#isLive(id)) this.#post({ kind: 'bridge', id, partner, phase });
   }
@@ -192,8 +198,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (before.kind === 'down') clearTimeout(before.timer);
     const worker = 'worker' in before ? before.worker : undefined;
     this.#enter({ kind: 'stopping', worker });
-    // The worker handles messages in order. Once it responds to this one, it has already reported
-    // all events from detections that were stopped before.
+    // The worker handles messages in order, so by the time it responds to this one, it has also
+    // reported the events of all detections that were stopped earlier.
     if (before.kind === 'ready') await this.#askStatistics(flushTimeoutMs);
     await worker?.terminate();
   }
@@ -334,8 +340,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /**
-   * Terminates the worker if it doesn't respond to `open` within twice the time-out. We use two
-   * timers in a row because this thread may have stalled, too. In that case it reads the response
+   * Terminates the worker if it doesn't respond to `open` within twice the time-out. We run two
+   * timers in a row because this thread may have stalled as well. If it has, it reads the response
    * before the second timer fires, so we don't kill a healthy worker.
    */
   #watchResponse(id: number): void {
@@ -352,8 +358,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /**
-   * Passes an event to the session's observer. While a session is closing, it still reports its
-   * last detection events and its loudness.
+   * Passes an event to the session's observer. A session that is closing still reports its last
+   * detection events and its loudness.
    */
   #observe(id: number, event: MediaEvent): void {
     const entry = this.#entries.get(id);

@@ -1,5 +1,5 @@
-// One WebSocket connection to a bot, from the upgrade to the close. Sends and receives text within
-// limits, without interpreting it.
+// One WebSocket connection to a bot, from the upgrade to the close. The link limits the text that
+// it sends and receives, but doesn't interpret it.
 
 import { createHmac } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -7,21 +7,21 @@ import { type ClientOptions, WebSocket } from 'ws';
 import { AddressNotAllowedError } from '../lib/address-guard.ts';
 
 /**
- * 13 minutes of audio in base64. A longer message closes the connection with 1009, and the stream
- * reconnects.
+ * 8 MiB are about 13 minutes of audio in base64. If a message is longer, the connection is closed
+ * with 1009, and the stream reconnects.
  */
 const maxMessageBytes = 8 * 1_024 * 1_024;
 /**
- * Maximum amount of text, mostly marks and keys, that waits for a bot to read it. If a bot is
- * further behind than that, it's gone.
+ * Limits the text, mostly marks and keys, that's waiting for the bot to read it. A bot that has
+ * fallen further behind than this is considered dead.
  */
 const maxBacklogBytes = 1_024 * 1_024;
 /**
- * If the socket's buffer holds more than this, we send no audio, because we can't drop audio that's
- * already buffered.
+ * We stop sending audio while the socket's buffer contains more than this, because audio that's
+ * already in the buffer can't be dropped.
  */
 const fullBytes = 4_096;
-/** How long we wait for the bot to complete our closing handshake before we cut the connection. */
+/** The bot has this long to complete our closing handshake before we cut the connection. */
 const closeTimeoutMs = 2_000;
 
 /** Why a connection ended or failed. */
@@ -55,9 +55,12 @@ export type LinkOptions = {
   readonly transport: Socket;
 };
 
-/** Close codes when a bot leaves: normal closure, and no code. */
+/** A bot that leaves closes the connection normally (1000) or without a code (1005). */
 const closedByBot: ReadonlySet<number> = new Set([1000, 1005]);
-/** Client errors that may be temporary. Any other means that the request is wrong. */
+/**
+ * Client errors that may be temporary. Any other 4xx means that something is wrong with the request
+ * itself.
+ */
 const transientStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 
 export class StreamLink {
@@ -97,7 +100,7 @@ export class StreamLink {
     this.#socket.on('close', (code) => this.#end(this.#failure ?? endForCloseCode(code)));
   }
 
-  /** Whether the bot is reading too slowly for us to send audio now. */
+  /** True if the bot is reading so slowly that we can't send audio now. */
   get isFull(): boolean {
     return this.#socket.bufferedAmount > fullBytes;
   }
@@ -108,7 +111,7 @@ export class StreamLink {
     if (this.#socket.bufferedAmount > maxBacklogBytes) this.abandon('backlog');
   }
 
-  /** Sends a ping. A pong shows that the bot is alive. */
+  /** Sends a ping. If the bot is alive, it responds with a pong. */
   ping(onPong: () => void): void {
     if (this.#hasEnded) return;
     this.#socket.once('pong', onPong);
@@ -118,12 +121,12 @@ export class StreamLink {
   /** Closes the connection from our side. `onEnd` isn't called. */
   close(): void {
     this.#hasEnded = true;
-    // There's no closing handshake during the upgrade.
+    // A closing handshake isn't possible during the upgrade.
     if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.terminate();
     else this.#socket.close(1000);
   }
 
-  /** Cuts a dead connection, which ends as `lost` with this reason. */
+  /** Cuts a dead connection. It's reported as `lost` with this reason. */
   abandon(reason: string): void {
     this.#end({ kind: 'lost', reason });
   }
@@ -139,7 +142,7 @@ export class StreamLink {
     }
   }
 
-  /** Runs a callback. If we didn't catch its errors, they would end the thread. */
+  /** Runs a callback and catches its errors, which would otherwise end the thread. */
   #runSafely(run: () => void): void {
     if (this.#hasEnded) return;
     try {
@@ -150,7 +153,7 @@ export class StreamLink {
   }
 }
 
-/** Returns our own signature, plus the one that bot libraries already check. */
+/** Returns our own signature, and in addition the one that bot libraries already check. */
 function signatureHeaders(url: string, secret: string, timestampS: number): Record<string, string> {
   const { pathname, search } = new URL(url);
   const own = createHmac('sha256', secret)

@@ -1,5 +1,5 @@
-// Runs one call's plans. They get frames, detection events and playback reports, and we carry out
-// their actions in the session.
+// Runs one call's plans. We pass them frames, detection events and playback reports, and carry out
+// the actions that they return.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
 import type { CallPlans, PlanName, PlanReport } from '../../calls/plans/plans.ts';
@@ -53,8 +53,8 @@ export class PlannedCall {
   onAmd(event: AmdEvent): void {
     const wasScreened = this.#isScreened();
     this.#performAll(this.#screening?.onAmd(event));
-    // The voicemail plan gets no events about a screener, except for the end of detection, because
-    // then nobody else will come after the screener.
+    // Events about a screener aren't passed to the voicemail plan. The exception is the end of
+    // detection, which means that nobody else will answer after the screener.
     const isLast = event.event === 'amd_stopped' && this.#screening?.isOver === true;
     if (isLast || (!wasScreened && !this.#isScreened()))
       this.#performAll(this.#voicemail?.onAmd(event));
@@ -67,8 +67,7 @@ export class PlannedCall {
   }
 
   /**
-   * Handles the next 20 ms. Before you call this, pass `onAmd` any events that detection found in
-   * them.
+   * Handles the next 20 ms. If detection found any events in them, call `onAmd` with those first.
    */
   tick(heard: HeardOnLine | undefined): void {
     const isPlaying = this.#isPlaying;
@@ -78,7 +77,8 @@ export class PlannedCall {
   }
 
   /**
-   * Ends all plans. From here on two people are talking, and they must not hear a plan's sounds.
+   * Ends all plans. From here on two people are talking to each other, and they must not hear a
+   * plan's sounds.
    */
   abandon(): void {
     if (this.#isPlaying) this.#host.stopPlayback();
@@ -148,8 +148,9 @@ export class PlannedCall {
   }
 
   /**
-   * Changes the outcome `voicemail-left` to `machine` if no packet of the message was sent. That
-   * happens if the worker stalls and a voice stops the message before its first packet.
+   * Changes the outcome `voicemail-left` to `machine` if we haven't sent a single packet of the
+   * message. That happens if the worker stalls and a voice stops the message before its first
+   * packet.
    */
   #correctOutcome(report: PlanReport): PlanReport {
     const claimsMessage = report.kind === 'over' && report.outcome === 'voicemail-left';

@@ -1,5 +1,5 @@
-// The interface of a plan. Frames and events go in, actions come out. Plans do no I/O, so tests
-// need no phone line.
+// The interface that plans implement. Frames and events go in, actions come out. Plans don't do any
+// I/O, so tests can run them without a phone line.
 
 import type { PlanReport } from '../../calls/plans/plans.ts';
 import type { Playback } from '../../calls/playback/playback.ts';

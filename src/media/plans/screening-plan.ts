@@ -1,11 +1,11 @@
-// Answers a call screening. States:
+// Answers a call screener. The plan is always in one of these states:
 //
-// listening  Waits for the verdict "screening". It takes recognised words to get that verdict, so
-//            without speech-to-text the plan stays here.
+// listening  The plan is waiting for the verdict "screening". Detection needs recognised words to
+//            reach that verdict, so without speech-to-text the plan never leaves this state.
 // asked      The screener is speaking. When it stops or beeps, the plan answers (`answering`).
-// answering  The answer plays, once per call. After it, detection starts another round, because a
-//            person, a mailbox, or the screener may come next. If it's the screener again, the plan
-//            listens but doesn't answer a second time.
+// answering  The answer is playing, which happens once per call. Detection then starts another
+//            round, because we may hear a person, a mailbox, or the screener next. If it's the
+//            screener again, the plan listens but doesn't answer a second time.
 // over       There's nothing left to answer.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
@@ -13,8 +13,8 @@ import type { ScreeningSettings } from '../../calls/plans/plans.ts';
 import { noActions, type PlanAction, type PlanInput } from './plan-port.ts';
 
 /**
- * Maximum number of detection rounds in a call. Whenever the screener speaks again ("please stay on
- * the line"), another round follows.
+ * Limits the detection rounds in a call. Whenever the screener speaks again ("please stay on the
+ * line"), we start another round.
  */
 const maxRounds = 4;
 
@@ -35,8 +35,8 @@ export class ScreeningPlan {
   }
 
   /**
-   * Whether the plan controls the call. If so, detection doesn't end with this round, because
-   * another round shows who comes next.
+   * True while the plan controls the call. During that time, the end of a detection round doesn't
+   * end detection, because another round shows who answers next.
    */
   get controlsCall(): boolean {
     return this.#state === 'asked' || this.#state === 'answering';
@@ -56,8 +56,8 @@ export class ScreeningPlan {
 
   #onAmdWhileListening({ event, reason }: AmdEvent): void {
     if (event === 'amd_machine_detected' && reason === 'call-screening') this.#state = 'asked';
-    // If the person turns out to be a screener, detection corrects its own verdict. So if a round
-    // ends without a screening, it's the last one.
+    // If a person turns out to be a screener, detection corrects its own verdict. A round that ends
+    // without a screening is therefore the last one.
     else if (event === 'amd_stopped') this.#state = 'over';
   }
 

@@ -1,15 +1,16 @@
-// Leaves a message on a machine. States:
+// Leaves a message on a machine. The plan is always in one of these states:
 //
-// listening    Waits for the verdict. A machine leads to `greeting`. If detection ends without a
-//              machine, the plan is `over`.
-// greeting     The machine speaks or is about to beep, and the bot is muted. The beep leads to
-//              `playing`. If no beep comes in time, the message plays without one. However, a plan
-//              that may only speak after a beep is `over`.
-// playing      The message plays. A beep restarts the message, a voice stops it (`interrupted`).
+// listening    The plan is waiting for the verdict. A machine leads to `greeting`. If detection
+//              ends without finding a machine, the plan is `over`.
+// greeting     The machine is speaking or about to beep, and the bot is muted. The beep leads to
+//              `playing`. If we don't hear a beep in time, the message plays without one, unless
+//              the plan may only speak after a beep. In that case it's `over`.
+// playing      The message is playing. A beep restarts it, and a voice stops it (`interrupted`).
 //              When the message ends, the plan is `leaving`.
-// interrupted  A voice has stopped the message. If it was the rest of the greeting, the message
-//              restarts after it. If it was a person, nothing more is played.
-// leaving      Waits until the far end has played the last packets.
+// interrupted  A voice has stopped the message. If the voice was the rest of the greeting, the
+//              message restarts once the greeting has ended. If it was a person, we don't play
+//              anything else.
+// leaving      We're waiting until the far end has played the last packets.
 // over         The plan has reported its outcome, or has nothing to do in this call.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
@@ -18,21 +19,21 @@ import type { HeardOnLine } from '../detector-port.ts';
 import { frameMs, noActions, type PlanAction, type PlanInput } from './plan-port.ts';
 
 /**
- * This much speech interrupts the message. Anything shorter is usually a cough, a click, or the
+ * The message stops after this much speech. Anything shorter is usually a cough, a click, or the
  * start of comfort noise.
  */
 const interruptingSpeechMs = 240;
 /**
- * If the speaker pauses for this long, it's a person waiting for an answer. A greeting would have
- * ended with its beep by then.
+ * A speaker who pauses for this long is a person who's waiting for an answer. If it were a
+ * greeting, we'd have heard the beep by then.
  */
 const personWaitsMs = 1_300;
 /**
- * Maximum number of restarts. After that, the message keeps playing, because the line is never
- * quiet or a menu repeats forever.
+ * After this many restarts, we let the message play to its end, because the line is apparently
+ * never quiet, or a menu keeps repeating.
  */
 const maxRestarts = 5;
-/** The most audio that the far end's jitter buffer may still hold. */
+/** The far end's jitter buffer may still contain this much audio. */
 const leavingMs = 200;
 
 type State =
@@ -40,13 +41,13 @@ type State =
   | {
       readonly name: 'greeting';
       /**
-       * True after the network's three tones (SIT). Whatever speaks after them is an announcement
-       * rather than a mailbox, unless it beeps.
+       * True after the network's three tones (SIT). Any voice after these tones is an announcement
+       * rather than a mailbox, unless we hear a beep.
        */
       readonly needsBeep: boolean;
       /**
-       * True if detection has ended. In that case the plan itself must decide when to stop waiting
-       * for the beep.
+       * True if detection has ended, in which case the plan has to decide for itself when to stop
+       * waiting for the beep.
        */
       readonly waitsItself: boolean;
     }
@@ -60,7 +61,7 @@ export class VoicemailPlan {
   #state: State = listening;
   #restarts = 0;
   #afterBeep = false;
-  /** Milliseconds since the message first started. */
+  /** Milliseconds since the message started for the first time. */
   #elapsedMs = 0;
   /** Milliseconds since the end of the message. */
   #leavingMs = 0;
@@ -74,8 +75,8 @@ export class VoicemailPlan {
   }
 
   /**
-   * Whether the plan controls the call. If so, neither detection nor the bot ends the call, and the
-   * bot is muted.
+   * True while the plan controls the call. During that time, neither detection nor the bot can end
+   * the call, and the bot is muted.
    */
   get controlsCall(): boolean {
     const { name } = this.#state;
@@ -83,8 +84,8 @@ export class VoicemailPlan {
   }
 
   /**
-   * Handles the next detection event. Doesn't get events about a screener that the screening plan
-   * answers.
+   * Handles the next detection event. Events about a screener that the screening plan is answering
+   * aren't passed to this plan.
    */
   onAmd(event: AmdEvent): readonly PlanAction[] {
     if (this.#state.name === 'listening') return this.#onAmdWhileListening(event);
@@ -112,7 +113,7 @@ export class VoicemailPlan {
   #onAmdWhileListening({ event, reason }: AmdEvent): readonly PlanAction[] {
     if (event === 'amd_tone_detected') return this.#start(true);
     if (event === 'amd_stopped') {
-      // If no plan answers the screening, this is the only event that shows what came after it.
+      // If no plan has answered the screener, this is the only event that shows what came next.
       if (reason === 'machine-after-screening') return this.#enterGreeting(false, true);
       this.#state = over;
     }
@@ -136,7 +137,8 @@ export class VoicemailPlan {
   }
 
   #advanceGreeting(heard: HeardOnLine | undefined, waitsItself: boolean): readonly PlanAction[] {
-    // The ear is gone. If detection has ended as well, no event will end the wait.
+    // The detector's ear is gone. If detection has ended as well, no further event will end the
+    // wait.
     if (heard === undefined) return waitsItself ? this.#continueWithoutBeep() : noActions;
     if (heard.beep) return this.#start(true);
     const hasWaited = heard.pauseMs >= this.#settings.waitForBeepMs && !heard.tonePending;

@@ -1,4 +1,4 @@
-// Reports media worker stalls and logs them. We rate-limit the log, but the metric
+// Reports media worker stalls and logs them. The log is rate-limited, whereas the metric
 // `offhook_media_frames_late_total` counts every late frame.
 
 import type { Logger } from '../../lib/logger.ts';
@@ -8,8 +8,8 @@ const warningIntervalMs = 60_000;
 
 export type LateFramesReport = {
   /**
-   * Number of 20 ms frames, in all calls, that detection or a bot heard over 60 ms late or not at
-   * all.
+   * Number of 20 ms frames, across all calls, that detection or a bot received over 60 ms late or
+   * not at all.
    */
   readonly frames: number;
   /** The playout clock's longest delay. */
@@ -17,15 +17,18 @@ export type LateFramesReport = {
 };
 
 /**
- * Runs in the worker. Sends one report per stall, once the worker has caught up. An overloaded
- * worker never catches up, so it sends one per second.
+ * Runs in the worker. It sends one report per stall, once the worker has caught up. An overloaded
+ * worker never catches up, so in that case it sends a report every second.
  */
 export class LateFrames {
   readonly #counts: { readonly framesLate: number };
   readonly #report: (report: LateFramesReport) => void;
   #reported = 0;
   #lateMs = 0;
-  /** Time of the first late frame that we haven't reported. Undefined if all are reported. */
+  /**
+   * Time of the first late frame that hasn't been reported yet. Undefined if all have been
+   * reported.
+   */
   #sinceMs: number | undefined;
 
   constructor(counts: { readonly framesLate: number }, report: (report: LateFramesReport) => void) {
@@ -48,8 +51,8 @@ export class LateFrames {
 }
 
 /**
- * Runs in the main thread. Logs at most one warning per minute for all workers, even if the machine
- * is badly overloaded.
+ * Runs in the main thread. However badly the machine is overloaded, this logs at most one warning
+ * per minute for all workers.
  */
 export function createLateFramesLog(
   logger: Logger,

@@ -1,10 +1,10 @@
-// Memory for the audio that a worker's bots have queued. It's split into one-second blocks, and
-// limited for all calls together. If no block is free, a stream takes the newest block from the
-// stream that holds the most, provided that the other stream holds at least two more.
+// Memory for the audio that a worker's bots have queued. It's split into one-second blocks, and all
+// calls share a limit. If no block is free, a stream may take over the newest block of the stream
+// that has queued the most, provided that the other stream has at least two blocks more.
 
 /** One second of G.711. */
 export const blockBytes = 8_000;
-/** Free blocks kept for reuse. We leave any others to the garbage collector. */
+/** We keep this many free blocks for reuse, and leave the rest to the garbage collector. */
 const maxIdleBlocks = 64;
 
 export type BlockHolder = {
@@ -29,7 +29,7 @@ export class PlayoutPool {
 
   /**
    * Takes a block for `holder`.
-   * @returns undefined if all blocks are in use and no stream holds at least two more than `holder`
+   * @returns undefined if all blocks are in use and no stream has at least two more than `holder`
    */
   take(holder: BlockHolder): Uint8Array | undefined {
     this.#holders.add(holder);
@@ -38,8 +38,8 @@ export class PlayoutPool {
       return this.#idle.pop() ?? new Uint8Array(blockBytes);
     }
     const greediest = this.#greediest();
-    // If the difference is just one block, that's fair, and moving the block would only swap the
-    // two streams.
+    // A difference of just one block is fair enough: moving the block would only swap the two
+    // streams.
     if (greediest === undefined || greediest.heldBlocks <= holder.heldBlocks + 1) return undefined;
     return greediest.yieldNewestBlock();
   }

@@ -1,21 +1,22 @@
-// The bot's audio that the call hasn't played yet, as µ-law in order of arrival, with marks in
-// between. We read it 20 ms at a time, without allocating memory per frame. Each mark has a
-// position in the audio. It comes back exactly once, in order, when nothing before it is left to
-// play, even if audio was split, cleared or dropped.
+// The bot's audio that hasn't been played yet, as µ-law in order of arrival, with marks in between.
+// We read it 20 ms at a time, without allocating memory for each frame. Each mark has a position in
+// the audio, and is returned to the bot once everything before that position has been played. Every
+// mark is returned exactly once and in order, even if audio was split, cleared or dropped.
 
 import { type BlockHolder, blockBytes, type PlayoutPool } from './playout-pool.ts';
 
-/** Ten minutes. Bots send a whole answer in one go, but none is that long. */
+/** Ten minutes of audio. Bots send a whole answer in one go, but no answer is that long. */
 export const maxQueuedBytes = 600 * blockBytes;
 /**
- * Enough for a mark every 60 ms over ten minutes. The busiest client we know sets one every 200 ms.
+ * This is enough for a mark every 60 ms over ten minutes. The busiest client we know of sets one
+ * every 200 ms.
  */
 const maxMarks = 10_000;
-/** Maximum total length of the queued marks' names, to bound their memory. */
+/** Limits the total length of the queued marks' names, so that they can't fill up memory. */
 const maxMarkNameLength = 256 * 1_024;
 /**
- * A gap of up to 200 ms is an underrun, because the bot's audio came too late. A longer gap is a
- * pause that the bot intended.
+ * A gap of up to 200 ms counts as an underrun, i.e. the bot's audio arrived too late. If the gap is
+ * longer, we assume that the bot intended a pause.
  */
 const maxUnderrunFrames = 10;
 
@@ -37,16 +38,20 @@ export class PlayoutQueue implements BlockHolder {
   readonly #onMark: (name: string) => void;
   readonly #maxBytes: number;
   readonly #blocks: Uint8Array[] = [];
-  /** Offsets of the next read in the first block, and of the next write in the last block. */
+  /**
+   * Offset of the next read in the first block. `#writeAt` is its counterpart in the last block.
+   */
   #readAt = 0;
   #writeAt = blockBytes;
-  /** Bytes played and bytes queued since the queue was created. Positions count these bytes. */
+  /**
+   * Bytes played and bytes queued since the queue was created. All positions refer to these counts.
+   */
   #played = 0;
   #queued = 0;
   readonly #marks: Mark[] = [];
   #markNameLength = 0;
   #isMuted = false;
-  /** Frames since audio was last played. Undefined before the first audio and after a clear. */
+  /** Frames since we last played any audio. Undefined before the first audio and after a clear. */
   #dryFrames: number | undefined;
   readonly statistics = createPlayoutStatistics();
   readonly #total: PlayoutStatistics;
@@ -69,7 +74,8 @@ export class PlayoutQueue implements BlockHolder {
   }
 
   /**
-   * Position of the next byte to be queued. Sounds use it to keep their place in the bot's audio.
+   * Position of the next byte to be queued. Sounds use it to remember their place in the bot's
+   * audio.
    */
   get bytesWritten(): number {
     return this.#queued;
@@ -85,8 +91,8 @@ export class PlayoutQueue implements BlockHolder {
   }
 
   /**
-   * Mutes or unmutes the queue. Muting drops the queued audio, and all audio that arrives until the
-   * queue is unmuted. Marks come back immediately.
+   * Mutes or unmutes the queue. Muting drops the queued audio, as well as any audio that arrives
+   * before the queue is unmuted. Marks are then returned immediately.
    */
   mute(isMuted: boolean): void {
     this.#isMuted = isMuted;
@@ -95,7 +101,7 @@ export class PlayoutQueue implements BlockHolder {
 
   /**
    * Copies `audio` into the queue.
-   * @returns false if there wasn't enough room, so the end of `audio` was dropped
+   * @returns false if there wasn't enough room for all of it, so the rest was dropped
    */
   write(audio: Uint8Array): boolean {
     if (this.#isMuted) return true;
@@ -114,8 +120,8 @@ export class PlayoutQueue implements BlockHolder {
   }
 
   /**
-   * Sets a mark. It comes back once all audio queued before it has been played, or immediately if
-   * the queue is empty.
+   * Sets a mark, which is returned once all audio queued before it has been played, or immediately
+   * if the queue is empty.
    * @returns false if too many marks are queued, so this mark was dropped
    */
   mark(name: string): boolean {
@@ -177,7 +183,7 @@ export class PlayoutQueue implements BlockHolder {
     }
   }
 
-  /** Drops the newest queued block and hands its memory over for use by another call. */
+  /** Drops the newest queued block and hands its memory over so that another call can use it. */
   yieldNewestBlock(): Uint8Array {
     const block = this.#blocks.pop();
     if (block === undefined) throw new Error('cannot take a block from an empty queue');
@@ -212,7 +218,7 @@ export class PlayoutQueue implements BlockHolder {
     if (block === undefined) throw new Error('audio is queued, but no block holds it');
     const end = this.#blocks.length === 1 ? this.#writeAt : blockBytes;
     const count = Math.min(wanted, end - this.#readAt);
-    // For 160 bytes, this loop is faster than creating a view.
+    // With only 160 bytes, this loop is faster than creating a view.
     for (let index = 0; index < count; index += 1) {
       packet[start + index] = block[this.#readAt + index] as number;
     }

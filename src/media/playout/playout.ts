@@ -1,18 +1,22 @@
-// A worker's playout clock. Every session ticks every 20 ms. If the clock is late, it makes up for
-// missed ticks, because detection measures time by counting frames. Before it does, it lets the
-// sockets deliver the packets from that period.
+// A worker's playout clock, which ticks every 20 ms for every session. If the clock is late, it
+// makes up for the missed ticks, because detection measures time by counting frames. Before that,
+// it lets the sockets deliver the packets that arrived in the meantime.
 
 import type { ThreadRest } from '../../lib/threads/thread-rest.ts';
 
 export const tickMs = 20;
-/** A burst of three packets refills the far end's jitter buffer. Any more would overflow it. */
+/**
+ * A burst of three packets refills the far end's jitter buffer, whereas a longer burst would
+ * overflow it.
+ */
 const maxTransmitLateMs = 60;
 /**
- * Even if the clock is much later than this, we read the sockets after every 200 ms worth of ticks.
+ * Even if the clock is much later than this, we go back to reading the sockets after every ten
+ * ticks (200 ms).
  */
 const maxTicksPerRun = 10;
 
-/** Counts the ticks of a monotonic clock, which the caller reads, without drifting from it. */
+/** Counts 20 ms ticks on a monotonic clock without drifting. The caller reads the clock. */
 export class PlayoutClock {
   #dueMs: number;
 
@@ -20,14 +24,15 @@ export class PlayoutClock {
     this.#dueMs = nowMs + tickMs;
   }
 
-  /** When the next tick is due. */
+  /** The time at which the next tick is due. */
   get dueMs(): number {
     return this.#dueMs;
   }
 
   /**
-   * Runs the ticks that are due, up to `maxTicksPerRun`, and returns false if more are due.
-   * `transmit` is false if the tick is so late that its packets would only add to a burst.
+   * Runs the ticks that are due, up to `maxTicksPerRun`. `transmit` is false if a tick is so late
+   * that its packets would only add to a burst.
+   * @returns false if more ticks are due
    */
   run(nowMs: number, tick: (transmit: boolean) => void): boolean {
     for (let ticks = 0; ticks < maxTicksPerRun && this.#dueMs <= nowMs; ticks += 1) {
@@ -41,17 +46,19 @@ export class PlayoutClock {
 
 export type PlayoutLoopSink = {
   tick(transmit: boolean): void;
-  /** Whether there are no sessions. If so, the clock stops until the next `start`. */
+  /**
+   * Returns true if there are no sessions, in which case the clock stops until the next `start`.
+   */
   isIdle(): boolean;
   /**
-   * Returns how many ticks all input can wait. Meanwhile the thread sleeps instead of waking up for
-   * each packet, which saves a seventh of the CPU that a call with detection needs (at 5 calls/s).
-   * Sleeping for two ticks halves the number of reads that find no packet, which saves 250 system
-   * calls in a 10 s call. A message from the main thread ends the sleep.
+   * Returns for how many ticks all input can wait. During that time the thread sleeps instead of
+   * waking up for each packet, which saves a seventh of the CPU that a call with detection needs
+   * (at 5 calls/s). Sleeping for two ticks halves the number of reads that find no packet, which
+   * saves 250 system calls in a 10 s call. A message from the main thread ends the sleep early.
    */
   restTicks(): 0 | 1 | 2;
   /**
-   * Called after a run of ticks. The first of them ran `lateMs` after its planned time. If the
+   * Called after a run of ticks, the first of which ran `lateMs` after its planned time. If the
    * clock hasn't caught up, more ticks follow once the sockets have been read.
    */
   ran(lateMs: number, hasCaughtUp: boolean): void;
@@ -63,8 +70,8 @@ export class PlayoutLoop {
   readonly #rest: Pick<ThreadRest, 'rest'>;
   #clock: PlayoutClock | undefined;
   /**
-   * When the loop plans to run: as soon as the clock is due, or one tick later if it rests for two
-   * ticks.
+   * The time at which the loop plans to run. That's when the clock is due, or one tick later if the
+   * loop rests for two ticks.
    */
   #wakeMs = 0;
   #maxLateMs = 0;
@@ -75,12 +82,12 @@ export class PlayoutLoop {
     this.#rest = rest;
   }
 
-  /** The clock's longest delay so far, in milliseconds. */
+  /** The longest delay of the clock so far, in milliseconds. */
   get maxLateMs(): number {
     return this.#maxLateMs;
   }
 
-  /** Ticks that ran too late to send packets. */
+  /** Number of ticks that ran too late to send packets. */
   get ticksLate(): number {
     return this.#ticksLate;
   }
@@ -92,8 +99,8 @@ export class PlayoutLoop {
   }
 
   /**
-   * Waits for the next tick and runs it in setImmediate. This way the event loop reads the sockets
-   * after a stall, before we run the missed ticks.
+   * Waits for the next tick and runs it in setImmediate, so that after a stall the event loop reads
+   * the sockets before we run the missed ticks.
    */
   #wait(clock: PlayoutClock): void {
     const run = () => setImmediate(() => this.#run(clock));
@@ -103,7 +110,8 @@ export class PlayoutLoop {
       setTimeout(run, Math.max(1, Math.ceil(this.#wakeMs - performance.now())));
       return;
     }
-    // Rest in the event loop's next turn, because this tick's packets have left by then.
+    // Don't rest before the event loop's next turn, because this tick's packets will have left by
+    // then.
     setImmediate(() => {
       this.#rest.rest(this.#wakeMs - performance.now());
       run();

@@ -1,7 +1,7 @@
-// Plays sounds and the bot's audio in the order in which they were requested. A sound has a
-// position in the bot's queue, just like a mark: audio queued before the sound plays first, and
-// audio queued after it waits until the sound ends. During hold, the bot's audio is consumed, but
-// sounds wait because nobody would hear them.
+// Plays sounds and the bot's audio in the order in which they were requested. Like a mark, a sound
+// has a position in the bot's queue: audio queued before the sound plays first, and audio queued
+// after it waits until the sound ends. During hold, we keep consuming the bot's audio, but sounds
+// have to wait because nobody would hear them.
 
 import type { Playback, PlaybackReport } from '../../calls/playback/playback.ts';
 import { encodeMulaw, silenceByte } from '../g711.ts';
@@ -9,8 +9,7 @@ import { frameSamples } from '../rtp/jitter-buffer.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 
 /**
- * Maximum number of queued sounds per call. A script of prompts and pauses typically has about a
- * dozen.
+ * Limits the queued sounds per call. A script of prompts and pauses typically has about a dozen.
  */
 const maxQueued = 100;
 const samplesPerMs = 8;
@@ -19,7 +18,7 @@ const sampleRateHz = 8_000;
 const periodSamples = sampleRateHz / 40;
 const onSamples = 2 * sampleRateHz;
 const cycleSamples = 6 * sampleRateHz;
-/** -19 dBm0 per tone, as in telephone exchanges. A full-scale sine is at 3.17 dBm0. */
+/** Each tone is at -19 dBm0, as in telephone exchanges. A full-scale sine is at 3.17 dBm0. */
 const amplitude = 32_124 * 10 ** ((-19 - 3.17) / 20);
 
 const ringbackPeriod = Uint8Array.from({ length: periodSamples }, (_, index) => {
@@ -29,14 +28,14 @@ const ringbackPeriod = Uint8Array.from({ length: periodSamples }, (_, index) => 
 
 type QueuedSound = {
   readonly playback: Playback;
-  /** Position in the bot's queue. Audio before it plays first. */
+  /** Position in the bot's queue. Audio before this position plays first. */
   position: number;
   /** Offset of the next byte in the sound. */
   offset: number;
   bytesPlayed: number;
 };
 
-/** Receives the bot's audio that we discard during hold. */
+/** A place for the bot's audio that we discard during hold. */
 const discarded = new Uint8Array(frameSamples);
 
 export class SoundPlayer {
@@ -49,32 +48,32 @@ export class SoundPlayer {
     this.#report = report;
   }
 
-  /** Whether a sound is playing or queued. */
+  /** True while a sound is playing or queued. */
   get isPlaying(): boolean {
     return this.#queued.length > 0;
   }
 
-  /** Whether we have no sound, bot or ringback to play. */
+  /** True if there's no sound, bot or ringback to play. */
   get isUnused(): boolean {
     const hasSound = this.#queue !== undefined || this.#queued.length > 0;
     return !hasSound && this.#ringback === undefined;
   }
 
-  /** Starts or stops ringback. We play it whenever there's no other audio. */
+  /** Starts or stops ringback, which plays whenever there's no other audio. */
   ring(isRinging: boolean): void {
     this.#ringback = isRinging ? new Ringback() : undefined;
   }
 
   /**
-   * Sets the queue for the call's bot, or undefined if the bot is gone. Queued sounds no longer
-   * wait for the previous bot's audio.
+   * Sets the queue of the call's bot, or undefined if the bot is gone. Sounds that are already
+   * queued no longer wait for the previous bot's audio.
    */
   attach(queue: PlayoutQueue | undefined): void {
     this.#queue = queue;
     for (const queued of this.#queued) queued.position = queue?.bytesWritten ?? 0;
   }
 
-  /** Queues a sound. Any looping sound ends. */
+  /** Queues a sound, and stops any sound that is looping. */
   play(playback: Playback): void {
     for (const looped of this.#queued.filter((one) => one.playback.loop === true)) {
       this.#finish(looped, 'stopped');
@@ -131,8 +130,8 @@ export class SoundPlayer {
   }
 
   /**
-   * Handles 20 ms in which the far end hears none of our audio. Consumes the bot's audio, but keeps
-   * sounds waiting.
+   * Handles 20 ms in which the far end can't hear our audio. The bot's audio is consumed anyway,
+   * but sounds keep waiting.
    */
   skipFrame(): void {
     const wanted = Math.min(this.#bytesBefore(this.#queued[0]), frameSamples);
@@ -180,8 +179,8 @@ function reportedFields({ playbackId, source, sound, restart, afterBeep }: Playb
 }
 
 /**
- * The tone that a person hears while the second leg rings without early media. It's North American
- * ringback in µ-law (440 and 480 Hz, 2 s on, 4 s off; ITU-T E.180 Supplement 2).
+ * The tone that the person hears while the second leg is ringing without early media. It's North
+ * American ringback in µ-law (440 and 480 Hz, 2 s on, 4 s off; ITU-T E.180 Supplement 2).
  */
 class Ringback {
   #at = 0;

@@ -1,7 +1,7 @@
-// Sends keys as telephone events (RFC 4733). Every 20 ms, we send a packet with the key and its
-// duration so far, and all packets for one key share a timestamp. The last packet is sent three
-// times (section 2.5.1.4), because no other packet tells the far end that the key was released. We
-// send no audio of our own while a key is pressed.
+// Sends keys as telephone events (RFC 4733). While a key is pressed, we send a packet every 20 ms
+// with the key and its duration so far, instead of our own audio. All packets for one key share a
+// timestamp. The last packet is sent three times (section 2.5.1.4), because no other packet tells
+// the far end that the key has been released.
 //
 //   |     event     |E|R| volume    |          duration             |
 
@@ -16,20 +16,20 @@ const waitCharacter = 'w';
 const waitFrames = 25;
 const samplesPerMs = 8;
 /**
- * -10 dBm0. If a gateway turns the event back into a tone, every exchange accepts this level
- * (Q.24).
+ * The volume is -10 dBm0. If a gateway turns the event back into a tone, every exchange accepts
+ * this level (Q.24).
  */
 const volume = 10;
 const endFlag = 0x80;
 const endCopies = 3;
-/** 80 ms between two keys. Per Q.24, no exchange needs more than 70 ms. */
+/** We pause for 80 ms between two keys. Per Q.24, no exchange needs more than 70 ms. */
 const pauseFrames = 4;
-/** Maximum number of queued key commands per call. */
+/** Limits the queued key commands per call. */
 const maxQueued = 100;
 const payloadBytes = 4;
 /**
- * Packet buffers used in rotation. We need several because a congested socket sends a packet later,
- * from the same memory.
+ * Packets are built in these buffers in rotation. We need several because a congested socket sends
+ * a packet later, from the same memory.
  */
 const bufferCount = 4;
 
@@ -79,8 +79,8 @@ export class KeySender {
   }
 
   /**
-   * Drops all queued keys. If a key is being pressed, it still ends normally, because the receiver
-   * waits for its end packet.
+   * Drops all queued keys. A key that is being pressed still ends normally, because the receiver is
+   * waiting for its end packet.
    */
   stop(): void {
     const phase = this.#phase;
@@ -90,8 +90,8 @@ export class KeySender {
   }
 
   /**
-   * Returns the packet to send instead of audio in this tick. `isRelaying` is true while we relay
-   * the other leg's audio, whose timestamps a key must not shift.
+   * Returns the packet to send instead of audio in this tick. `isRelaying` is true while we're
+   * relaying the other leg's audio, because then a key must not shift the audio's timestamps.
    * @returns undefined if audio may be sent
    */
   next(remote: RemoteMedia, isRelaying: boolean): Uint8Array | undefined {
@@ -152,8 +152,8 @@ export class KeySender {
     this.#sender.relay(packet, { payloadType, marker: phase.frames === 1, timestamp, samples });
     if (isEnd) phase.endsSent += 1;
     if (phase.endsSent === endCopies) {
-      // The pause began with the first end packet, so the two copies have already used up two
-      // frames.
+      // The pause started with the first end packet, so the two copies have already used up two
+      // frames of it.
       this.#phase = { kind: 'pause', framesLeft: pauseFrames - (endCopies - 1) };
       this.#finishCharacter(phase.queued);
     }

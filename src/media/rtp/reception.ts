@@ -1,6 +1,6 @@
-// The receiving side of a call. Accepts packets from the far end, and passes its keys and a frame
-// of audio every 20 ms to the listeners. Once the far end's address is certain, the socket is
-// connected to it. If the far end sends nothing for too long, we report that.
+// The receiving side of a call. It accepts packets from the far end, and passes the listeners its
+// keys and, every 20 ms, a frame of its audio. Once we're certain of the far end's address, we
+// connect the socket to it. We also report it if the far end hasn't sent anything for too long.
 
 import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { decodeTable } from '../g711.ts';
@@ -28,16 +28,17 @@ export class Reception {
   });
   #remote: RemoteMedia | undefined;
   /**
-   * Records the far end's loudness. Undefined before the answer, because all we receive until then
-   * is ringback and announcements.
+   * Records the far end's loudness. Undefined before the answer, because until then we only receive
+   * ringback and announcements.
    */
   #envelope: EnvelopeRecorder | undefined;
   #isConnected = false;
-  /** Exists only while a listener needs frames. */
+  /** Undefined unless a listener needs frames. */
   #jitter: JitterBuffer | undefined;
   #quietFrames = 0;
   /**
-   * The other end of the bridge, which gets the packets we relay. Undefined if nothing is relayed.
+   * The other end of the bridge, to which we relay packets. Undefined if we aren't relaying
+   * anything.
    */
   #partner: Transmission | undefined;
 
@@ -54,7 +55,7 @@ export class Reception {
     this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.onKey(digit, durationMs));
   }
 
-  /** Whether a listener needs frames, but no packet has arrived yet. */
+  /** True if a listener needs frames, but the first packet hasn't arrived yet. */
   get awaitsFirstPacket(): boolean {
     return this.#jitter?.isStarted === false;
   }
@@ -76,8 +77,8 @@ export class Reception {
     for (const type of remote.receive.PCMU) this.#kinds.set(type, 'PCMU');
     for (const type of remote.receive.PCMA) this.#kinds.set(type, 'PCMA');
     for (const type of remote.telephoneEvents) this.#kinds.set(type, 'event');
-    // The old form of hold (0.0.0.0) contains no address, so keep the one where we last heard the
-    // far end.
+    // The old form of hold (0.0.0.0) doesn't contain an address, so keep the one at which we last
+    // heard the far end.
     if (remote.addressWithheld) return false;
     this.#source.signalRtcp(remote.rtcp.address, remote.rtcp.port);
     // An offer that changes nothing, e.g. a session timer refresh, must not unlock the source.
@@ -88,8 +89,8 @@ export class Reception {
   }
 
   /**
-   * Relays received packets to `partner`'s far end, in addition to any listeners here. `onFirst` is
-   * called when the first audio packet is relayed.
+   * Relays received packets to `partner`'s far end, while any listeners here keep receiving them,
+   * too. `onFirst` is called when the first audio packet is relayed.
    */
   relayTo(partner: Transmission, onFirst: () => void): void {
     this.#partner = partner;
@@ -126,8 +127,8 @@ export class Reception {
   }
 
   /**
-   * We use RTCP only as a sign of life, because some far ends send no audio while the person is
-   * silent.
+   * Handles RTCP, which we use only as a sign of life. Some far ends don't send any audio while the
+   * person is silent.
    */
   receiveRtcp(datagram: Uint8Array, address: string, port: number): void {
     const sender = readRtcpSender(datagram);
@@ -145,7 +146,7 @@ export class Reception {
     this.#connectOrDisconnect();
   }
 
-  /** Advances the reception by 20 ms. `isInTime` is false if the clock is running late. */
+  /** Advances the reception by 20 ms. `isInTime` is false while the clock is running late. */
   tick(isInTime: boolean): void {
     this.#source.tick();
     this.#connectOrDisconnect();

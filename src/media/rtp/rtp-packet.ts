@@ -9,7 +9,7 @@
 
 export const rtpHeaderBytes = 12;
 
-/** The result of `readRtp`. One object is reused for all packets. */
+/** The result of `readRtp`. We reuse one object for all packets. */
 export type RtpHeader = {
   payloadType: number;
   marker: boolean;
@@ -114,8 +114,8 @@ export function sequenceDistance(a: number, b: number): number {
   return ((a - b) << 16) >> 16;
 }
 
-// Compound RTCP packets (section 6.1). Since they're just a sign of life to us, we check that a
-// datagram is valid and read its sender, and ignore the rest.
+// Compound RTCP packets (section 6.1). We use them only as a sign of life, so we check that a
+// datagram is valid, read its sender, and ignore everything else.
 //
 //   0                   1                   2                   3
 //   |V=2|P|   RC    |  SR=200, RR=201   |  length in words, less one  |
@@ -131,7 +131,7 @@ const reportBlockBytes = 24;
 
 /**
  * Returns the SSRC that sent a compound packet. The datagram must pass the checks in RFC 3550,
- * appendix A.2: it begins with a report without padding, each of its packets has version 2, and the
+ * appendix A.2: it starts with a report without padding, each of its packets has version 2, and the
  * packets' lengths add up to the datagram's length.
  * @returns undefined if a check fails
  */
@@ -145,7 +145,10 @@ export function readRtcpSender(datagram: Uint8Array): number | undefined {
   return at === datagram.length ? uint32(datagram, rtcpHeaderBytes) : undefined;
 }
 
-/** Whether the datagram begins with a report that is as long as its own counts require. */
+/**
+ * Checks that the datagram starts with a report, and that the report is at least as long as its own
+ * counts require.
+ */
 function beginsWithReport(datagram: Uint8Array): boolean {
   if (datagram.length < rtcpHeaderBytes + ssrcBytes) return false;
   const first = datagram[0] as number;

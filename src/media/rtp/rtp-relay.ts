@@ -1,6 +1,7 @@
-// Relays packets from one far end of a bridge to the other, in order and without delay. We use our
-// sender's SSRC and sequence numbers, so the receiver sees a single stream even when the audio
-// comes from different senders. Timestamps follow the source's steps while those are plausible.
+// Relays packets from one far end of a bridge to the other, in order and without delay. Relayed
+// packets carry our sender's SSRC and sequence numbers, so the receiver sees a single stream even
+// when the audio comes from different senders. As long as the source's timestamps are plausible,
+// ours advance by the same steps.
 
 import type { Codec } from '../g711.ts';
 import { alawToMulaw, mulawToAlaw } from '../g711.ts';
@@ -13,17 +14,18 @@ import {
 } from './rtp-packet.ts';
 import type { RtpSender } from './rtp-sender.ts';
 
-/** 80 ms of G.711. No phone sends more than that in one packet. */
+/** 80 ms of G.711, which is more than any phone sends in one packet. */
 const maxPayloadBytes = 640;
 /**
- * Packet buffers used in rotation. We need several because a congested socket sends a packet later,
- * from the same memory.
+ * Relayed packets use these buffers in rotation. We need several because a congested socket sends a
+ * packet later, from the same memory.
  */
 const bufferCount = 8;
 const frameSamples = 160;
 /**
- * If no packet arrives for this many frames, and nothing was sent ahead of our clock, we assume
- * that the source is on hold or suppresses silence. From then on the receiver gets our own silence.
+ * If no packet arrives for this many frames, and we haven't sent any audio ahead of our clock, we
+ * assume that the source is on hold or suppresses silence. From then on we send the receiver our
+ * own silence.
  */
 const maxPauseFrames = 5;
 /** A packet this far behind isn't just late (MAX_MISORDER in RFC 3550). */
@@ -43,11 +45,13 @@ export class RtpRelay {
   #ssrc: number | undefined;
   #sequence = 0;
   /**
-   * If the next packet has this sequence number, the source has restarted. Undefined until a packet
-   * is far behind.
+   * The sequence number that would confirm a restart of the source if the next packet carries it.
+   * Undefined until a packet is far behind.
    */
   #expected: number | undefined;
-  /** Our timestamps minus the source's. While undefined, the next packet determines it. */
+  /**
+   * Our timestamps minus the source's. Undefined until the next packet determines the difference.
+   */
   #offset: number | undefined;
   #pauseFrames = maxPauseFrames;
   /**
@@ -62,7 +66,7 @@ export class RtpRelay {
     this.#onFirst = onFirst;
   }
 
-  /** Whether relayed audio is flowing. If so, we must not send our own silence. */
+  /** True while relayed audio is flowing, during which we must not send our own silence. */
   get isFlowing(): boolean {
     const { clockTimestamp, nextTimestamp } = this.#sender;
     return this.#pauseFrames < maxPauseFrames || nextTimestamp !== clockTimestamp;
@@ -95,8 +99,8 @@ export class RtpRelay {
       timestamp,
       samples,
     });
-    // Count from the end of the packet: a source that sends 60 ms packets leaves gaps of that
-    // length between them.
+    // Count from the end of the packet's audio, because a source that sends 60 ms packets leaves
+    // gaps of that length between them.
     this.#pauseFrames = 1 - Math.ceil(samples / frameSamples);
     if (!this.#hasRelayed) {
       this.#hasRelayed = true;
@@ -123,7 +127,7 @@ export class RtpRelay {
       };
     }
     const packet = this.#write(source, header, bytes, undefined);
-    // A key uses no time in the stream, because audio may continue in parallel.
+    // A key doesn't advance the stream's time, because audio may continue in parallel.
     const { sentTimestamp: timestamp } = this.#event;
     this.#sender.relay(packet, { payloadType, marker: isBegin, timestamp, samples: 0 });
     this.#pauseFrames = 0;
@@ -146,8 +150,8 @@ export class RtpRelay {
   }
 
   /**
-   * Whether the source has restarted its sequence, i.e. two consecutive packets are far behind (RFC
-   * 3550, appendix A.1).
+   * Checks whether the source has restarted its sequence, i.e. two consecutive packets are far
+   * behind (RFC 3550, appendix A.1).
    */
   #confirmsRestart(sequence: number): boolean {
     if (sequenceDistance(sequence, this.#sequence) > -maxPacketsBehind) return false;
