@@ -1,26 +1,30 @@
-// Decides whether to believe that a sound is a mailbox's beep, and when. After a machine's greeting
-// we believe the beep immediately. After a hello, the same sound is more likely a microwave. So we
-// wait until an appliance or the network would have repeated it, and reject the beep if another
-// tone or a voice follows. A mailbox stays silent after its beep.
+// Decides whether to accept a sound as a mailbox's beep, and when. After a machine's greeting we
+// accept the beep immediately. After a hello, however, the same sound is more likely to come from a
+// microwave. In that case we wait until an appliance or the network would have repeated the sound,
+// and reject the beep if another tone or a voice follows, because a mailbox stays silent after its
+// beep.
 
 import { frameMs } from './frame.ts';
 import type { ToneFound } from './tones/tone-detector.ts';
 import type { ToneDoubt } from './tones/tone-doubt.ts';
 
-/** What detection knows about who picked up. */
+/** What detection has found out about who picked up. */
 export type Answerer =
   /** The verdict is "machine", or detection has ended and the call is leaving a message. */
   | 'machine'
   /** We haven't heard a voice yet. */
   | 'silence'
   /**
-   * We heard a voice but don't have a verdict yet, or the voice kept talking like a recording after
-   * the verdict "human".
+   * We've heard a voice but don't have a verdict yet. Or the verdict was "human", but the voice
+   * kept talking like a recording.
    */
   | 'undecided'
-  /** The verdict is "human" after a longer greeting. It's wrong more often than after a hello. */
+  /**
+   * The verdict is "human" after a longer greeting. That verdict is wrong more often than after a
+   * hello.
+   */
   | 'person'
-  /** We heard a hello, with or without the verdict "human". */
+  /** We've heard a hello, whether or not there's a verdict "human" yet. */
   | 'hello';
 
 type Decision = 'yes' | 'no' | 'wait';
@@ -59,16 +63,22 @@ const believed: Readonly<Record<Answerer, Readonly<Record<ToneDoubt, Decision>>>
 /** Microwaves, fridges and washing machines repeat their beep within 0.9 s. */
 const applianceWaitMs = 1_100;
 /**
- * The network's pauses are as long as its tones (E.180 allows a tenth more), so we wait for the
- * tone's length plus this slack, in which we'd recognise the next tone.
+ * The network's pauses are as long as its tones (E.180 allows 10 % more). So we wait for as long as
+ * the tone lasted, plus this slack, in which we'd recognise the next tone.
  */
 const cadenceSlackMs = 240;
-/** Minimum wait for the network's next tone, which may come up to 600 ms after a 200 ms tone. */
+/**
+ * We wait at least this long for the network's next tone, which may follow up to 600 ms after a 200
+ * ms tone.
+ */
 const minCadenceWaitMs = 740;
-/** Anything shorter is probably an echo of the tone, or a click. */
+/** A shorter tone is probably a click or an echo of the first tone. */
 const speaksForMs = 160;
 const samePitch = 0.025;
-/** Number of rejected pitches that we remember. Once rejected as a beep, a pitch stays rejected. */
+/**
+ * We remember this many rejected pitches, because a pitch that was once rejected isn't accepted as
+ * a beep later.
+ */
 const maxRejected = 8;
 
 export class BeepBelief {
@@ -78,21 +88,21 @@ export class BeepBelief {
   #rejected: readonly number[] = [];
 
   /**
-   * True while we wait to see whether anything follows a beep. In the meantime, detection doesn't
-   * give a verdict.
+   * True while we're waiting to see whether anything follows a beep. In the meantime, detection
+   * doesn't give a verdict.
    */
   get waiting(): boolean {
     return this.#waitingFor !== undefined;
   }
 
-  /** Returns true if a tone of this pitch was rejected before. */
+  /** Returns true if we've already rejected a tone at this pitch. */
   isRejected(hz: number): boolean {
     return hz > 0 && isNear(this.#rejected, hz);
   }
 
   /**
-   * Returns true if `take` will return this tone as a beep immediately, i.e. in the frame in which
-   * it's found.
+   * Returns true if `take` is going to return this tone as a beep immediately, i.e. in the frame in
+   * which the tone is found.
    */
   isSure({ kind, hz, doubt }: ToneFound, answerer: Answerer): boolean {
     if (kind !== 'beep' || this.waiting || isNear(this.#rejected, hz)) return false;
@@ -100,9 +110,9 @@ export class BeepBelief {
   }
 
   /**
-   * Processes the next frame: the tone that ended in it, the pitch of the current tone (0 if there
-   * isn't one), and whether someone is speaking. Returns a beep once we believe it, up to a second
-   * after it ended. Other tones are returned as soon as they end.
+   * Processes the next frame, i.e. the tone that ended in it, the pitch of the current tone (0 if
+   * there isn't one), and whether someone is speaking. Beeps are returned as soon as we've accepted
+   * them, up to a second after they ended. Other tones are returned as soon as they end.
    */
   take(
     found: ToneFound | undefined,
@@ -121,7 +131,7 @@ export class BeepBelief {
   }
 
   #ended(found: ToneFound, answerer: Answerer): ToneFound | undefined {
-    // The network may well send this tone again.
+    // The network may well repeat this tone.
     if (found.kind === 'signalling') this.#reject(found.hz);
     if (found.kind !== 'beep') return found;
     if (isNear(this.#rejected, found.hz)) return undefined;
@@ -146,7 +156,7 @@ export class BeepBelief {
     this.#speaksMs = 0;
   }
 
-  /** Returns false, and rejects the beep, if another tone or a voice follows it. */
+  /** If another tone or a voice follows the beep, rejects the beep and returns false. */
   #staysAlone(waiting: ToneFound, anotherHz: number, speaks: boolean): boolean {
     if (speaks) this.#speaksMs += frameMs;
     if (anotherHz === 0 && this.#speaksMs < speaksForMs) return true;

@@ -1,6 +1,6 @@
-// Answering machine detection for one call: audio frames from the far end go in, AMD events come
-// out. There is no clock and no I/O, so the same frames always produce the same events, no matter
-// how fast they arrive.
+// Answering machine detection for one call. It receives audio frames from the far end of the call
+// and emits AMD events. Because it uses neither a clock nor I/O, the same frames always produce the
+// same events, no matter how fast the frames arrive.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
@@ -12,26 +12,28 @@ import type { Transcription } from './stt/transcription.ts';
 export type Detector = {
   /**
    * Processes the next 20 ms since the 200 OK: 160 samples at 8 kHz. If the frame never arrived
-   * (`lost`), its content is ignored but its time still counts. `sentPower` is the power of the
-   * audio that we sent in the previous 20 ms (1: full scale). Returns this frame's events, usually
-   * none and always none after `done`. Never throws.
+   * (`lost`), we ignore its content but still count its time. `sentPower` is the power of the audio
+   * that we sent in the previous 20 ms (full scale is 1). Returns the events for this frame. There
+   * usually aren't any, and there never are after `done`. Never throws.
    */
   push(frame: Int16Array, lost: boolean, sentPower?: number): readonly AmdEvent[];
   /**
-   * Passes on the words that a recogniser has understood so far. From the next frame on, they
-   * replace the detector's own count as long as the recogniser keeps up with the audio.
+   * Passes on the words that a recogniser has understood so far. From the next frame on, these
+   * words replace the detector's own count for as long as the recogniser keeps up with the audio.
    */
   understand(transcription: Transcription): void;
   /**
-   * Ends detection and the ear. Returns `amd_stopped` with this reason, unless an earlier call
-   * already did. Call it for every detector, because it frees memory outside the JavaScript heap.
+   * Ends detection and releases the ear. Returns `amd_stopped` with this reason, unless `stop` has
+   * already been called. Every detector must be stopped, because that frees memory outside the
+   * JavaScript heap.
    */
   stop(reason: string): readonly AmdEvent[];
   /** True once `amd_stopped` has been returned. */
   readonly done: boolean;
   /**
-   * What the call's plan hears, until `stop`. Undefined unless the request wants a message left
-   * (`waitForBeepMs`). Without an ear, we don't analyse frames after `done`.
+   * The ear, i.e. what the call's plan can hear until `stop`. Undefined unless the request asks for
+   * a message to be left (`waitForBeepMs`). Without an ear, frames aren't analysed any more after
+   * `done`.
    */
   readonly ear?: PlanEar | undefined;
 };
@@ -43,8 +45,8 @@ const nothing: readonly AmdEvent[] = [];
 export const createDetector: CreateDetector = (settings) => new CallDetector(settings);
 
 /**
- * This is a class because getters on an object literal are slow to read, and we'd read them fifty
- * times a second per call.
+ * We use a class because getters on an object literal are slow, and these are read fifty times a
+ * second for each call.
  */
 class CallDetector implements Detector {
   readonly #grammar: EventGrammar;
@@ -76,7 +78,8 @@ class CallDetector implements Detector {
       if (this.#grammar.done && ear === undefined) this.#release();
       return events;
     } catch {
-      // This can only happen if WebAssembly runs out of memory. The call goes on without detection.
+      // This only happens if WebAssembly has run out of memory. The call continues without
+      // detection.
       this.#release();
       return this.#grammar.fail();
     }

@@ -1,26 +1,27 @@
-// Keeps the gateway from hearing itself: the line may return some of our audio, quieter and
-// delayed. We attenuate any frame that could be an echo until it counts as neither voice nor tone.
-// A frame louder than any echo must come from the far end. (This is Geigel's double-talk detector,
-// applied to frame power.)
+// Keeps the gateway from hearing itself, because the line may return some of our audio, quieter and
+// delayed. We attenuate every frame that could be an echo so much that it counts neither as a voice
+// nor as a tone. A frame that's louder than any echo must come from the far end of the call. (This
+// is Geigel's double-talk detector, applied to frame power.)
 
 import { frameSamples } from './frame.ts';
 
-/** 700 ms: a satellite round trip plus the buffers along the way. */
+/** 700 ms, which covers a satellite round trip and the buffers along the way. */
 const keptFrames = 35;
 /**
  * Bounds for the echo limit. Hybrids return our audio at least 12 dB quieter, but most lines don't
- * return any. On those lines the limit drops, so the gate lets a quiet far end through.
+ * return any audio at all. On those lines we lower the limit, so that the gate lets a quiet callee
+ * through.
  */
 const maxEchoLimit = powerOf(-12);
 const minEchoLimit = powerOf(-34);
-/** A later echo may be this much louder than the one that we measured. */
+/** Later echoes may exceed the measured echo by this much. */
 const allowance = powerOf(8);
 /**
- * Number of possible echo frames before the gate adapts its limit. Any earlier, the first echo may
- * still be on its way.
+ * The gate adapts its limit after this many frames that may have contained an echo. Before that,
+ * the first echo could still be on its way.
  */
 const learningFrames = 75;
-/** −60 dBFS. We don't learn from anything quieter, because it's inaudible. */
+/** −60 dBFS. We don't adapt to anything quieter, because it's inaudible. */
 const audiblePower = powerOf(-60);
 const attenuationShift = 5;
 
@@ -36,15 +37,15 @@ export class EchoGate {
   #limit = maxEchoLimit;
 
   /**
-   * Returns the next 20 ms for the analysis: either the frame itself, or an attenuated copy in a
-   * buffer that the next call overwrites. `sentPower` is the power of the audio that we sent in the
-   * previous 20 ms (1: full scale).
+   * Returns the next 20 ms to analyse, which is either the frame itself or an attenuated copy. The
+   * copy's buffer is overwritten by the next call. `sentPower` is the power of the audio that we
+   * sent in the previous 20 ms (full scale is 1).
    */
   pass(frame: Int16Array, sentPower: number): Int16Array {
     this.#sent[this.#at] = sentPower;
     this.#at = (this.#at + 1) % keptFrames;
     this.#quietFrames = sentPower > audiblePower ? 0 : this.#quietFrames + 1;
-    // We haven't sent anything lately, so this can't be an echo.
+    // We haven't sent anything recently, so this frame can't contain an echo.
     if (this.#quietFrames >= keptFrames) return frame;
     const power = framePower(frame);
     const loudestSent = Math.max(...this.#sent);

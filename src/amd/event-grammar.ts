@@ -1,10 +1,10 @@
-// The only place that emits AMD events, which guarantees this order:
+// AMD events are only emitted here, which guarantees this order:
 //   ( human [tone]
 //   | [machine] [stopped_speaking] [tone]
 //   | no_speech | decision_timeout | error
 //   ) stopped
-// `stopped_speaking` and `tone` never occur without a verdict. The timers live here too. They
-// advance with each frame.
+// `stopped_speaking` and `tone` never occur without a verdict. The timers, which advance with each
+// frame, are here too.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/detection/amd-event.ts';
@@ -16,23 +16,24 @@ import { decide, isHello } from './verdict.ts';
 import type { Utterance } from './voice/utterance.ts';
 
 /**
- * A beep within this time corrects the verdict "human". If speech follows that verdict, detection
- * listens even longer (`beepWithinMs`).
+ * A beep within this time corrects the verdict "human". If more speech follows the verdict,
+ * detection continues to listen for even longer (`beepWithinMs`).
  */
 const humanListenMs = 5_000;
 /**
- * A person doesn't say more than this to a silent caller: "Hello? Who is this?" Anyone who keeps
- * talking after the verdict sounds like a recording.
+ * A person who answers and hears nothing doesn't say more than this: "Hello? Who is this?" Anyone
+ * who continues to talk after the verdict sounds like a recording.
  */
 const recordingMs = 1_000;
 /**
- * A mailbox beeps within this time after its last word. Here we count from the last word since the
+ * A mailbox beeps within this time after its last word, which here means the last word since the
  * verdict.
  */
 const beepWithinMs = 3_500;
 /**
- * How long we wait for a greeting to end, counted from the answer. Even the longest announcements
- * are shorter. If the call is going to leave a message, this bounds the wait for the beep too.
+ * We wait this long for a greeting to end, counted from the answer. Even the longest announcements
+ * are shorter. If the call is going to leave a message, we don't wait longer than this for the beep
+ * either.
  */
 const maxGreetingMs = 60_000;
 const toneConfidence = 0.95;
@@ -44,24 +45,24 @@ const machineToneReasons: Readonly<Record<ToneFound['kind'], string>> = {
   signalling: 'tone',
 };
 
-/** What we heard in one frame. The object is reused: its fields change with every frame. */
+/** What we heard in one frame. The same object is filled again for every frame. */
 export type Heard = {
   readonly utterance: Utterance | undefined;
   readonly found: ToneFound | undefined;
   /**
-   * There's a tone that we haven't classified yet. Until we have, silence doesn't lead to a
+   * There's a tone that we haven't classified yet. As long as we haven't, silence doesn't lead to a
    * verdict.
    */
   readonly tonePending: boolean;
-  /** Pitch of the current tone if it's steady, otherwise 0. */
+  /** Pitch of the current tone, or 0 if there isn't a steady one. */
   readonly toneHz: number;
-  /** A tone that will most likely become `found` two frames later. */
+  /** A tone that we'll most likely report as `found` two frames later. */
   readonly ending: ToneFound | undefined;
 };
 
 /**
- * What the phases see. `found` contains a beep only if we believe it. The object is reused for
- * every frame.
+ * The input for the phases. `found` only contains a beep that we've accepted. The object is reused
+ * for every frame.
  */
 type Believed = { -readonly [Member in 'utterance' | 'found' | 'tonePending']: Heard[Member] };
 
@@ -74,14 +75,14 @@ type Phase =
       readonly saidHello: boolean;
     }
   /**
-   * A machine is speaking, or is about to. If `screened` is set, the machine is a call screener
-   * that asked who is calling.
+   * A machine is speaking, or is about to speak. `screened` means that this machine is a call
+   * screener that has asked who is calling.
    */
   | { readonly name: 'greeting'; readonly screened: boolean }
   | { readonly name: 'awaitingTone' }
   /**
-   * The screener has finished its question. We judge the next voice afresh, but can't emit a second
-   * verdict.
+   * The screener has finished its question. We judge the next voice from scratch, but can't emit a
+   * second verdict.
    */
   | { readonly name: 'screened' }
   | { readonly name: 'done' };
@@ -89,12 +90,12 @@ type Phase =
 const noEvents: readonly AmdEvent[] = [];
 
 /**
- * Input for the phase functions, and where they add their events. The object is reused for every
- * frame.
+ * Input and output of the phase functions, which add their events here. The object is reused for
+ * every frame.
  */
 type Step = {
   readonly settings: AmdSettings;
-  /** Forgets what was said so far, because someone else speaks next. */
+  /** Forgets what has been said so far, because somebody else is going to speak next. */
   readonly rearm: () => void;
   elapsedMs: number;
   events: readonly AmdEvent[];
@@ -106,7 +107,7 @@ export class EventGrammar {
   #transcription: Transcription | undefined;
   readonly #belief = new BeepBelief();
   /**
-   * The last frame, which contains a beep only if we believe it. The object is reused for every
+   * The last frame. If it contains a beep, we've accepted that beep. The object is reused for every
    * frame.
    */
   readonly believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
@@ -120,7 +121,7 @@ export class EventGrammar {
   }
 
   /**
-   * Processes the next frame and returns its events. After `done` there are no more events, but
+   * Processes the next frame and returns its events. There are no more events after `done`, but
    * `believed` is still updated.
    */
   advance(heard: Heard): readonly AmdEvent[] {
@@ -143,20 +144,22 @@ export class EventGrammar {
     return this.#enter(react(phase, believed, phrase, step));
   }
 
-  /** Returns true if the tone that is ending will be accepted as a beep as soon as it's found. */
+  /**
+   * Returns true if the tone that's just ending will be accepted as a beep as soon as it's found.
+   */
   expectsBeep(heard: Heard): boolean {
     if (heard.ending === undefined) return false;
     return this.#belief.isSure(heard.ending, answererOf(this.#phase, heard));
   }
 
-  /** Passes on a recogniser's words, which count from the next frame on. */
+  /** Passes on a recogniser's words, which we use from the next frame on. */
   understand(latest: Transcription): void {
     this.#transcription = latest;
   }
 
   fail(): readonly AmdEvent[] {
     if (this.done) return noEvents;
-    // An earlier verdict stands.
+    // There's already a verdict, which remains valid.
     if (this.#phase.name === 'deciding')
       emit(this.#step, 'amd_error', { reason: 'detector-failed' });
     return this.#enter(stopped(this.#step, 'error'));
@@ -215,7 +218,7 @@ function deciding(
 }
 
 /**
- * Handles tones that people don't make: a fax, the three tones before a network announcement, or a
+ * Handles tones that people can't make: a fax, the three tones before a network announcement, or a
  * beep.
  */
 function machineTone(found: ToneFound, utterance: Utterance | undefined, step: Step): Phase {
@@ -224,7 +227,7 @@ function machineTone(found: ToneFound, utterance: Utterance | undefined, step: S
   emit(step, 'amd_machine_detected', { reason, ...evidence });
   if (found.kind === 'fax') return stopped(step, 'fax-tone');
   if (found.kind === 'sit') return { name: 'greeting', screened: false };
-  // Without a greeting, there is no `stopped_speaking`.
+  // There wasn't a greeting, so we don't emit `stopped_speaking`.
   return utterance === undefined
     ? emitTone(found, utterance, step)
     : greetingEndedByTone(found, utterance, step);
@@ -270,8 +273,8 @@ function human(phase: Phase & { name: 'human' }, heard: Believed, step: Step): P
 }
 
 /**
- * Returns true while a greeting may still end with a beep. A recorded greeting that merely paused
- * after its "Hi." goes on at length, whether or not the caller answers.
+ * Returns true while a beep may still follow the greeting. A recorded greeting that has only paused
+ * after "Hi." is going to continue for a long time, whether or not the caller says anything.
  */
 function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Believed): boolean {
   if (tonePending) return true;
@@ -280,19 +283,19 @@ function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Believ
 
 function saidSinceMs(speechBeforeMs: number, utterance: Utterance | undefined): number {
   const { speechMs } = utterance ?? { speechMs: 0 };
-  // If there's less speech than before, a louder voice has replaced the first one.
+  // If there's less speech than before, the first voice has been replaced by a louder one.
   return speechMs < speechBeforeMs ? speechMs : speechMs - speechBeforeMs;
 }
 
 /**
- * Returns who picked up. It tells us whether a beep is more likely a mailbox or an appliance in
- * someone's room.
+ * Returns who picked up, which tells us whether a beep is more likely to come from a mailbox or
+ * from an appliance in somebody's room.
  */
 function answererOf(phase: Phase, { utterance }: Heard): Answerer {
   switch (phase.name) {
     case 'greeting':
     case 'awaitingTone':
-    // The call is leaving a message, or is about to.
+    // The call is leaving a message, or is about to leave one.
     case 'done':
       return 'machine';
     case 'human': {
@@ -313,7 +316,7 @@ function greeting(phase: Phase & { name: 'greeting' }, heard: Believed, step: St
       ? emitTone(found, utterance, step)
       : greetingEndedByTone(found, utterance, step);
   }
-  // We heard the network's three tones, but no announcement after them.
+  // We heard the network's three tones, but no announcement followed.
   if (utterance === undefined) return awaitingTone(phase, heard, step);
   const { greetingCompletionTimeoutMs } = step.settings.timers;
   if (!heard.tonePending && utterance.pauseMs >= greetingCompletionTimeoutMs) {
@@ -333,7 +336,7 @@ function awaitingTone(phase: Phase, heard: Believed, step: Step): Phase {
 function hasWaitedForTone({ utterance, tonePending }: Believed, step: Step): boolean {
   const { waitForBeepMs } = step.settings;
   if (step.elapsedMs >= toneLimitMs(step)) return true;
-  // A greeting that continues restarts the wait.
+  // The greeting has continued, so the wait starts again.
   return waitForBeepMs !== undefined && !tonePending && (utterance?.pauseMs ?? 0) >= waitForBeepMs;
 }
 
@@ -342,9 +345,9 @@ function toneLimitMs({ settings }: Step): number {
 }
 
 /**
- * Waits for the voice after a call screener's question. The assistant may put a person through,
- * take a message, or hang up. The verdict "machine" can't change any more, so we report who spoke
- * next in the reason for `amd_stopped`. A mailbox's beep is reported as usual.
+ * Waits for the voice after a call screener's question. The assistant may put us through to a
+ * person, take a message, or hang up. We can't change the verdict "machine" any more, so the reason
+ * in `amd_stopped` says who spoke next. We report a mailbox's beep as usual.
  */
 function screened(phase: Phase, heard: Believed, step: Step): Phase {
   const { utterance, found } = heard;
@@ -368,7 +371,7 @@ function emitTone(
   step: Step,
   corrects?: AmdEventName,
 ): Phase {
-  // The search for a beep has timed out, so we don't report this one.
+  // The search for a beep has timed out, so we don't report this beep.
   if (step.elapsedMs > toneLimitMs(step)) return stopped(step, 'tone-timeout');
   emit(step, 'amd_tone_detected', {
     reason: 'beep',

@@ -1,5 +1,5 @@
-// Analyses one call frame by frame: level, voice, tones, and what was said. Verdicts and events are
-// made elsewhere.
+// Analyses one call frame by frame, which includes the level, voice, tones, and what has been said.
+// The verdicts and events that follow from the analysis are produced in event-grammar.ts.
 
 import type { Heard } from './event-grammar.ts';
 import { frameSamples } from './frame.ts';
@@ -9,8 +9,8 @@ import { createUtteranceTracker } from './voice/utterance.ts';
 import { createVoiceActivity, type VoiceActivity } from './voice/voice-activity.ts';
 
 /**
- * What we heard in one frame, with details for the ear and for plots. The object is reused: its
- * fields change with every frame.
+ * What we heard in one frame, with details for the ear (see plan-ear.ts) and for plots. The object
+ * is reused, so its fields change with every frame.
  */
 export type HeardInDetail = Heard & {
   readonly speech: boolean;
@@ -19,7 +19,7 @@ export type HeardInDetail = Heard & {
 
 /**
  * If the line drops to digital silence from one frame to the next, an upstream gateway has probably
- * filled in for a lost packet. Anything longer than this is real silence.
+ * filled in for a lost packet. If the digital silence lasts longer than this, it's real.
  */
 const maxFilledFrames = 3;
 const silentPower = 1e-9;
@@ -39,11 +39,11 @@ export class FrameAnalyzer {
     tonal: false,
     ending: undefined,
   };
-  /** Number of consecutive frames of digital silence that we treated as lost. */
+  /** Number of consecutive frames of digital silence that we've treated as lost. */
   #filledFrames = 0;
   #lastPower = 0;
 
-  /** @throws Error if WebAssembly has no memory left. */
+  /** @throws Error if WebAssembly has run out of memory */
   constructor() {
     this.#voiceActivity = createVoiceActivity(this.#recent);
   }
@@ -66,7 +66,7 @@ export class FrameAnalyzer {
     return heard;
   }
 
-  /** Forgets what was said so far, because someone else speaks next. */
+  /** Forgets what has been said so far, because somebody else is going to speak next. */
   restart(): void {
     this.#utterances.restart();
   }

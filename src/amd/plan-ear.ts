@@ -1,6 +1,6 @@
-// What a call's plan hears, frame by frame: beeps as soon as they end, and who is speaking. The ear
-// uses detection's own analysis, which we keep running after the verdict, so the plan and detection
-// always agree about a beep.
+// The ear tells a call's plan what can be heard, frame by frame: beeps as soon as they end, and who
+// is speaking. It relies on detection's own analysis, which therefore continues after the verdict.
+// As a result, the plan and detection always agree about a beep.
 
 import { EchoGate } from './echo-gate.ts';
 import type { EventGrammar } from './event-grammar.ts';
@@ -19,17 +19,17 @@ export class PlanEar {
   readonly #restart: () => void;
   readonly #gate = new EchoGate();
   /**
-   * Set at the first message. From then on, we remove the messages' echo. Until then, detection
-   * hears the line as it is.
+   * Set when the first message starts. From then on, we remove the echo of our messages. Before
+   * that, detection analyses the line unchanged.
    */
   #isGated = false;
-  /** True if the ear has already reported the beep that is ending, before detection found it. */
+  /** True if the ear has already reported the beep that's ending, before detection has found it. */
   #reportedEarly = false;
-  /** Speech from before `forgetSpeaker`. Detection still counts it until `done`. */
+  /** Speech from before `forgetSpeaker`. Detection still includes it until `done`. */
   #forgottenMs = 0;
 
   /**
-   * `restart` makes the analysis forget what was said. The ear calls it only after detection is
+   * `restart` makes the analysis forget what has been said. The ear only calls it once detection is
    * done, because detection needs that speech until then.
    */
   constructor(grammar: EventGrammar, restart: () => void) {
@@ -37,13 +37,13 @@ export class PlanEar {
     this.#restart = restart;
   }
 
-  /** @returns the next frame for the analysis, without the echo of the messages */
+  /** @returns the next frame to analyse, without the echo of our messages */
   filter(frame: Int16Array, sentPower: number): Int16Array {
     const filtered = this.#gate.pass(frame, sentPower);
     return this.#isGated ? filtered : frame;
   }
 
-  /** Hears one analysed frame. Call it after the grammar has processed the same frame. */
+  /** Processes one analysed frame. Call this after the grammar has processed the same frame. */
   hear(heard: HeardInDetail): void {
     const { found, tonePending } = this.#grammar.believed;
     const isEarly = this.#grammar.expectsBeep(heard);
@@ -55,7 +55,8 @@ export class PlanEar {
   }
 
   /**
-   * Waits for a new speaker. Also drops this frame's beep, because detection may have reported it.
+   * Starts waiting for a new speaker. Also discards this frame's beep, because detection may have
+   * reported it.
    */
   forgetSpeaker(): void {
     this.#isGated = true;

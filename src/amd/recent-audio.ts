@@ -1,11 +1,11 @@
-// The line's latest 128 ms, shared by all analysers, and what we can measure in one pass over a new
-// frame.
+// The last 128 ms of the line's audio, which all analysers share, along with some values that we
+// can compute in one pass over each new frame.
 
 import { decibels, frameSamples, silenceDbfs } from './frame.ts';
 
 /**
- * No analyser looks back further than 800 samples. The size is a power of two so that we can wrap
- * the index with a mask.
+ * Analysers never need more than the last 800 samples. The size is a power of two so that we can
+ * wrap the index with a mask.
  */
 const keptSamples = 1_024;
 export const ringMask = keptSamples - 1;
@@ -15,13 +15,14 @@ export type RecentAudio = {
   /** Ring buffer. */
   readonly samples: Int16Array;
   /**
-   * Index of the next sample. The latest samples are just before it, modulo the buffer's length.
+   * Index of the next sample. The latest samples are just before this index, modulo the buffer's
+   * length.
    */
   end: number;
-  /** Power of the latest frame (1: full scale). */
+  /** Power of the latest frame (full scale is 1). */
   power: number;
   dbfs: number;
-  /** Correlation of neighbouring samples in the latest frame, from −1 to 1. */
+  /** Correlation between neighbouring samples in the latest frame, from −1 to 1. */
   neighbours: number;
 };
 
@@ -36,7 +37,8 @@ export function addFrame(recent: RecentAudio, frame: Int16Array): void {
   let energy = 0;
   let product = 0;
   let last = 0;
-  // Two samples per iteration: this way the sums depend less on one another, which is faster.
+  // We process two samples per iteration, because the additions then depend less on each other,
+  // which is faster.
   for (let index = 0; index < frameSamples; index += 2) {
     const sample = frame[index] as number;
     const next = frame[index + 1] as number;
@@ -52,7 +54,7 @@ export function addFrame(recent: RecentAudio, frame: Int16Array): void {
   recent.neighbours = energy === 0 ? 0 : product / energy;
 }
 
-/** Adds a frame that never arrived, as silence. */
+/** Adds silence in place of a frame that never arrived. */
 export function addLostFrame(recent: RecentAudio): void {
   const { samples, end } = recent;
   for (let index = 0; index < frameSamples; index += 1) samples[(end + index) & ringMask] = 0;

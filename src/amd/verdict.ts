@@ -1,6 +1,7 @@
-// Decides between person and machine, based on what was said so far. People answer briefly and
-// wait, whereas machines keep talking. If the request sets a word threshold, that's the only rule.
-// There's no clock here, and no events: `event-grammar.ts` counts frames and asks for a verdict.
+// Decides between a person and a machine, based on what has been said so far. People answer briefly
+// and then wait, whereas machines keep talking. If the request sets a word threshold, we don't
+// apply any other rule. This file has no clock and emits no events. Instead, `event-grammar.ts`
+// counts the frames and asks for a verdict.
 
 import type { Utterance } from './voice/utterance.ts';
 
@@ -12,42 +13,42 @@ export type Verdict = {
 };
 
 /**
- * Maximum length of a hello or a name with up to two syllables, up to four, or more. Hardly any
- * recorded greeting is that short.
+ * Maximum length of a hello or a name with up to two syllables, up to four, or more than four.
+ * Hardly any recorded greeting is that short.
  */
 const helloMs = { twoSyllables: 1_500, fourSyllables: 1_200, more: 850 } as const;
 /**
- * Maximum length of a short greeting, e.g. a name or a question. People who recite a business name
- * take up to two seconds longer.
+ * Maximum length of a short greeting, e.g. a name or a question. People who answer with the name of
+ * a business speak for up to two seconds longer.
  */
 const shortGreetingMs = 2_400;
 /**
- * Silence after which we consider a greeting finished. It grows with the greeting's length, because
- * longer greetings are more likely to continue with another sentence.
+ * After this much silence we consider a greeting finished. The longer the greeting, the more
+ * silence we require, because a long greeting is more likely to continue with another sentence.
  */
 const waitAfterHelloMs = 680;
 const waitAfterShortMs = 1_200;
 const waitAfterLongMs = 1_300;
 /**
- * A person who wants an answer doesn't talk longer than this. The first limit includes pauses, the
- * second doesn't.
+ * A person who is waiting for an answer doesn't talk for longer than this. The first limit includes
+ * pauses, but the second doesn't.
  */
 const maxPersonMs = 5_000;
 const maxPersonSpeechMs = 3_800;
 /**
- * If the request doesn't set a threshold, this many words mean a machine, even if they're spoken
- * fast.
+ * Unless the request sets a threshold, this many words indicate a machine, even if they're spoken
+ * quickly.
  */
 const maxWords = 17;
 /**
- * If a recogniser understood at most `fewWords`, speech-like sound doesn't count as a machine until
- * `maxWordlessMs`.
+ * If a recogniser has understood no more than `fewWords`, sound that resembles speech doesn't
+ * indicate a machine until `maxWordlessMs` have passed.
  */
 const fewWords = 4;
 const maxWordlessMs = 7_000;
 /**
- * If a greeting is this long and contains a pause of `fullStopMs`, it's a machine. People recite
- * theirs in one breath.
+ * A greeting that is this long and contains a pause of `fullStopMs` comes from a machine, because
+ * people recite theirs in one breath.
  */
 const maxPausedMs = 4_000;
 const fullStopMs = 600;
@@ -66,8 +67,8 @@ export function decide(
   return hasWaited(utterance) ? { who: 'human', reason: 'word-count', confidence: 1 } : undefined;
 }
 
-// Each confidence is how often that reason was right on our recordings, including the noisy, coded
-// and cut ones.
+// Each confidence is the share of our recordings for which that reason led to the right verdict,
+// including the noisy, encoded and truncated recordings.
 
 function machineSoFar(utterance: Utterance): Verdict | undefined {
   if (isHardlySpeech(utterance)) return undefined;
@@ -81,8 +82,8 @@ function machineSoFar(utterance: Utterance): Verdict | undefined {
 }
 
 /**
- * Returns true if the sound resembles speech but contains hardly any words, e.g. a hello followed
- * by room noise or network tones.
+ * Returns true if the sound resembles speech but contains hardly any words, e.g. because room noise
+ * or network tones followed a hello.
  */
 function isHardlySpeech({ isTranscribed = false, words, spanMs }: Utterance): boolean {
   return isTranscribed && words <= fewWords && spanMs < maxWordlessMs;
@@ -97,8 +98,8 @@ function humanByNow(utterance: Utterance): Verdict | undefined {
   const beyondMs = utterance.spanMs - shortGreetingMs;
   if (beyondMs <= 0) return { who: 'human', reason: 'short-greeting', confidence: 0.93 };
   if (isOffer(utterance)) return { who: 'human', reason: 'greeting-then-silence', confidence: 0.9 };
-  // Falls from 0.9 to 0.65: the longer the greeting, the more likely it is a machine that beeps
-  // later, or never.
+  // Falls from 0.9 to 0.65, because the longer the greeting, the more likely it is to come from a
+  // machine that beeps later, or never.
   const share = Math.min(1, beyondMs / (maxPersonMs - shortGreetingMs));
   const confidence = Math.round(90 - 25 * share) / 100;
   return { who: 'human', reason: 'greeting-then-silence', confidence };
@@ -108,10 +109,13 @@ function hasWaited(utterance: Utterance): boolean {
   return utterance.pauseMs >= waitMs(utterance) && !utterance.beginning;
 }
 
-/** Maximum length of a business greeting that a person recites and ends with an offer to help. */
+/**
+ * People who answer with a business greeting and end it with an offer to help don't talk for longer
+ * than this.
+ */
 const maxOfferMs = 9_000;
 
-/** A person who asks "How may I help you?" waits for an answer. */
+/** After "How may I help you?", a person waits for an answer. */
 function isOffer({ asksForHelp = false, spanMs }: Utterance): boolean {
   return asksForHelp && spanMs <= maxOfferMs;
 }

@@ -1,5 +1,6 @@
-// A burst is sound without gaps of more than 120 ms. It counts as speech once it's long enough,
-// voiced enough, and as loud as the voice in front.
+// A burst is a stretch of sound without gaps of more than 120 ms. It counts as speech once it's
+// long enough, contains enough voiced sound, and is as loud as the voice in front, i.e. the person
+// who is speaking directly into the phone.
 
 import { frameMs, silenceDbfs } from '../frame.ts';
 import type { Voice } from './voice-activity.ts';
@@ -11,7 +12,7 @@ export type Burst = {
   tonalMs: number;
   /** Speech before the first tone in the burst. */
   beforeToneMs: number;
-  /** From the first frame of the burst to the last, including tonal frames. */
+  /** From the burst's first frame to its last, including tonal frames. */
   lengthMs: number;
   gapMs: number;
   loudnessDbfs: number;
@@ -20,15 +21,18 @@ export type Burst = {
   accepted: boolean;
 };
 
-/** Anything shorter is a click, a key or a cough. */
+/** Anything shorter is a click, a cough or a key press. */
 const minBurstMs = 100;
 const minVoicedMs = 60;
 /**
- * Minimum length of a word's steady vowel, and of the rest of the word. In a beep or a DTMF digit,
- * only one or two frames look like the rest of a word.
+ * Minimum lengths of a word's steady vowel (first value) and of the rest of the word (second
+ * value). In a beep or a DTMF digit, only one or two frames resemble the rest of a word.
  */
 const minVowelMs = 80;
-/** Maximum gap within a word, due to plosives or because the voice detector flickers. */
+/**
+ * Gaps within a word aren't longer than this. They're caused by plosives, or by a voice detector
+ * that misses a frame or two.
+ */
 const bridgedGapMs = 120;
 
 export function newBurst(): Burst {
@@ -80,18 +84,18 @@ export function isSpeech({ inFront, speechMs, voicedMs, tonalMs }: Burst): boole
   return speechMs >= minVowelMs && speechMs * 2 >= tonalMs && tonalMs >= minVowelMs;
 }
 
-/** How long it takes to recognise a tone as a tone. */
+/** By this time, the tone detector has recognised a tone. */
 const maxToneOnsetMs = 120;
 
 /**
- * Returns true if the burst was a tone from the start, i.e. what looked like speech was just the
- * tone's edges and echo.
+ * Returns true if the burst was a tone from the start, which means that only the tone's edges and
+ * its echo resembled speech.
  */
 export function isTone({ speechMs, tonalMs, beforeToneMs }: Burst): boolean {
   return tonalMs >= speechMs && beforeToneMs <= maxToneOnsetMs;
 }
 
-/** Returns true if the burst may still become speech. We know within 100 ms. */
+/** Returns true if the burst may still turn into speech. It takes us up to 100 ms to find out. */
 export function isBeginning(burst: Burst): boolean {
   return !burst.accepted && burst.inFront && burst.voicedMs > 0;
 }

@@ -1,9 +1,9 @@
-// Types for the part of @echogarden/fvad-wasm that we use, because the package doesn't ship any.
-// It's libfvad as Emscripten exports it, so pointers are numbers.
+// Types for the part of @echogarden/fvad-wasm that we use, because the package doesn't include any
+// types. It's libfvad as exported by Emscripten, so pointers are numbers.
 
 declare module '@echogarden/fvad-wasm' {
   export type FvadModule = {
-    /** Replaced when the memory grows, so don't keep a reference to it. */
+    /** Replaced when the memory grows, so don't keep a reference to this array. */
     readonly HEAP16: Int16Array;
     _malloc(bytes: number): number;
     _free(pointer: number): void;

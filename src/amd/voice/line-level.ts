@@ -1,53 +1,64 @@
-// Measures the line's level and separates its own noise (the floor), the voice in front, and the
-// background. All levels are in dBFS.
+// Measures the line's level, and tells three sounds apart: the line's own noise (the floor), the
+// voice in front (the person who is speaking into the phone), and background noise. All levels are
+// in dBFS.
 
 import { decibels, silenceDbfs } from '../frame.ts';
 
 /**
- * The floor is the quietest 60 ms in the last two seconds. This works because speech has gaps,
- * unlike engines and crowds.
+ * The floor is the quietest 60 ms in the last two seconds. This works because speech contains gaps,
+ * whereas the noise of engines and crowds doesn't.
  */
 const blockFrames = 25;
 const blocks = 4;
-/** Weights of the new frame in two running means: one over about 60 ms, one over about 100 ms. */
+/**
+ * Weights of the new frame in two running means, one over about 60 ms and the other over about 100
+ * ms.
+ */
 const shortShare = 0.5;
 const longShare = 0.22;
-/** A caller couldn't understand a voice that's quieter than this. */
+/** Callers couldn't understand a voice that's quieter than this. */
 const minSpeechDbfs = -54;
 const aboveFloorDb = 7;
 /**
- * Speech is louder than the line's floor by at least this much, plus `shareOfRange` of the distance
- * from the floor to the peaks.
+ * Speech exceeds the line's floor by at least this much, plus `shareOfRange` of the distance
+ * between the floor and the peaks.
  */
 const wellAboveFloorDb = 5;
 const shareOfRange = 0.25;
-/** Even on a quiet line, words aren't quieter than the peaks by more than this. */
+/** Even on a quiet line, no word is further below the peaks than this. */
 const quietWordDb = 22;
-/** If a frame is this much quieter than the 60 ms mean, the sound has already ended. */
+/**
+ * A frame that's quieter than the 60 ms mean by this much shows that the sound has already ended.
+ */
 const overDb = 9;
-/** The line's own noise stays within this distance of its quietest frame. */
+/** The line's own noise is never louder than its quietest frame by more than this. */
 const noiseDb = 3;
 /**
- * Even on a noisy line, a word may be this much quieter than the peaks, because nobody speaks more
- * evenly than that.
+ * Even on a noisy line, a word may be quieter than the peaks by this much, because nobody's voice
+ * is more even than that.
  */
 const steadyWordDb = 6;
-/** A voice that stays this far below the peaks for a while is in the background. */
+/** A voice that remains below the peaks by this much for a while is in the background. */
 const backgroundDb = 9;
-/** How much the peaks decay per frame. They do so slowly, because the next voice may be quieter. */
+/**
+ * The peaks decay by this much per frame, which is slow. They have to decay because the next voice
+ * may be quieter.
+ */
 const peakFallDb = 0.02;
 
 export type LineLevel = {
-  /** Adds a frame by its power (1: full scale) and the same value in dBFS. */
+  /** Adds a frame's level, both as a power (full scale is 1) and in dBFS. */
   push(power: number, dbfs: number): void;
-  /** Level over about 60 ms. */
+  /** Mean level over about 60 ms. */
   readonly dbfs: number;
   readonly loudnessDbfs: number;
   /** True if the line is loud enough for speech. */
   readonly above: boolean;
-  /** True if the sound is as loud as the person speaking into the phone, not merely audible. */
+  /**
+   * True if the sound isn't just audible, but as loud as the person who is speaking into the phone.
+   */
   readonly inFront: boolean;
-  /** Call this if the last frame was the voice in front. */
+  /** Call this if the last frame contained the voice in front. */
   heardVoice(): void;
 };
 
@@ -56,8 +67,8 @@ export function createLineLevel(): LineLevel {
 }
 
 /**
- * This is a class so that fields change in place. A closure would allocate a number for each
- * changed variable, fifty times a second per call.
+ * We use a class so that fields change in place. A closure would allocate a number for each changed
+ * variable, fifty times a second for each call.
  */
 class Level implements LineLevel {
   readonly #floor = createFloor();
@@ -97,14 +108,14 @@ class Level implements LineLevel {
 
 function neededDbfs(floorDbfs: number, peakDbfs: number): number {
   const audible = Math.max(minSpeechDbfs, floorDbfs + aboveFloorDb);
-  // Nobody has spoken yet, so we don't have any peaks to compare with.
+  // Nobody has spoken yet, so there aren't any peaks to compare the level with.
   if (peakDbfs === silenceDbfs) return audible;
   const between = floorDbfs + wellAboveFloorDb + shareOfRange * (peakDbfs - floorDbfs);
   const wanted = Math.min(Math.max(between, peakDbfs - quietWordDb), peakDbfs - steadyWordDb);
   return Math.max(minSpeechDbfs, wanted);
 }
 
-/** Tracks the minimum per block, so that we forget old minima. */
+/** Tracks the minimum per block, so that old minima expire. */
 function createFloor(): { push(dbfs: number): void; dbfs(): number } {
   const minima = new Float64Array(blocks).fill(0);
   let block = 0;

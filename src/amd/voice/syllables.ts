@@ -1,14 +1,14 @@
-// Counts syllables as level peaks in voiced sound, each preceded by a dip. These are the nuclei
-// from de Jong & Wempe 2009, who use a 2 dB threshold.
+// Counts syllables, i.e. peaks in the level of voiced sound, each of which follows a dip. These are
+// the nuclei in de Jong & Wempe 2009, who use a 2 dB threshold.
 
 const dipDb = 2.5;
-/** People speak at most twelve syllables a second. */
+/** People don't say more than twelve syllables a second. */
 const minSyllableFrames = 4;
 
 export type Syllables = {
   push(voiced: boolean, dbfs: number): void;
   count(): number;
-  /** Continues counting from `from`: 0 or an earlier count. */
+  /** Continues the count at `from`, which is 0 or the result of an earlier count. */
   restart(from: number): void;
 };
 

@@ -1,5 +1,5 @@
-// Turns frames of voice into a rough account of what was said: bursts, pauses and an estimate of
-// the words.
+// Turns voice frames into a rough account of what has been said: the bursts of speech, the pauses
+// between them, and an estimate of the number of words.
 
 import { frameMs, silenceDbfs } from '../frame.ts';
 import {
@@ -16,62 +16,67 @@ import { createSyllables, type Syllables } from './syllables.ts';
 import type { Voice } from './voice-activity.ts';
 
 export type Utterance = {
-  /** Duration of all frames of speech. */
+  /** Total duration of the speech frames. */
   readonly speechMs: number;
   /** From the answer to the first speech. */
   readonly onsetMs: number;
-  /** From the first speech to the last, including pauses. */
+  /** From the start of the first speech to the end of the last, including pauses. */
   readonly spanMs: number;
   /** Time since the last speech; 0 while someone is speaking. */
   readonly pauseMs: number;
-  /** The longest pause within what was said so far. */
+  /** The longest pause so far within what has been said. */
   readonly longestGapMs: number;
-  /** True if a sound has begun that may turn out to be speech. */
+  /** True if there's a sound that may still turn out to be speech. */
   readonly beginning: boolean;
   readonly syllables: number;
-  /** A rough estimate from the syllables. */
+  /** A rough estimate, based on the syllables. */
   readonly words: number;
   readonly bursts: number;
-  /** True if a recogniser understood an offer to help at the end. */
+  /** True if a recogniser has understood an offer to help at the end. */
   readonly asksForHelp?: boolean;
-  /** True if a recogniser has listened to the whole utterance, so `words` is its count. */
+  /**
+   * True if a recogniser has processed the whole utterance, so `words` is the recogniser's count.
+   */
   readonly isTranscribed?: boolean;
 };
 
 export type UtteranceTracker = {
-  /** Adds the next frame. Returns true if it's voiced speech from the speaker in front. */
+  /** Adds the next frame. Returns true if the frame is voiced speech from the voice in front. */
   push(voice: Voice): boolean;
   /** Handles a frame that never arrived. Speech continues through up to 60 ms of lost frames. */
   skip(): void;
   /**
-   * Call this if the latest sound was a tone. We then discount its edges and its echo, which looked
-   * like speech.
+   * Call this if the latest sound was a tone. We then discount the tone's edges and echo, because
+   * they resembled speech.
    */
   discardTone(): void;
-  /** Forgets what was said so far, because someone else speaks next. */
+  /** Forgets what has been said so far, because somebody else is going to speak next. */
   restart(): void;
   /**
-   * Returns undefined until we've heard a voice. The object is reused: its fields change with every
-   * frame.
+   * Returns undefined until we've heard a voice. The object is reused, so its fields change with
+   * every frame.
    */
   current(): Utterance | undefined;
 };
 
-/** Speech that trails off still counts for this long. After that, we treat it as background. */
+/**
+ * Speech that trails off still counts as speech for this long. After that, we treat it as
+ * background.
+ */
 const trailingMs = 300;
 /**
- * Unvoiced sounds (s, f, t) count for this long, within a word and after it. If they go on, they're
- * keys, paper or wind.
+ * Unvoiced sounds (s, f, t) count as speech for this long, within a word and after it. If they last
+ * longer, they're key presses, paper or wind.
  */
 const voicelessMs = 160;
 /**
- * If a voice is louder than everything before it by this much, it becomes the voice in front and we
- * treat the rest as background.
+ * If a voice exceeds everything before it by this much, it becomes the voice in front, and we treat
+ * everything else as background.
  */
 const supersededDb = 12;
 /**
- * English has 1.4, German 1.7, Spanish and Italian 2. Our value is lower because we don't count
- * syllables that run together.
+ * English has 1.4 syllables per word, German 1.7, Spanish and Italian 2. Our value is lower because
+ * we can't count syllables that run together.
  */
 const syllablesPerWord = 1.3;
 const maxConcealedMs = 60;
@@ -82,7 +87,7 @@ type Tracking = {
   readonly syllables: Syllables;
   readonly burst: Burst;
   readonly said: Said;
-  /** The values from before this burst, which we restore if it turns out not to be speech. */
+  /** The values from before this burst. We restore them if the burst turns out not to be speech. */
   readonly before: Pick<Said, 'speechMs' | 'onsetMs' | 'longestGapMs' | 'bursts' | 'syllables'> & {
     lastMs: number;
     loudestDbfs: number;
@@ -185,8 +190,8 @@ function addSound(tracking: Tracking, voice: Voice): boolean {
 }
 
 /**
- * Counts a lost frame as speech. We don't know its content, so the burst's voiced share and level
- * stay the same.
+ * Counts a lost frame as speech. We don't know the frame's content, so the burst's voiced share and
+ * level don't change.
  */
 function conceal(tracking: Tracking): void {
   const { burst, said } = tracking;
@@ -203,7 +208,7 @@ function trailedOff({ nowMs, loudMs, voicedMs }: Tracking): boolean {
   return nowMs - loudMs > trailingMs || nowMs - voicedMs > voicelessMs;
 }
 
-/** Counts a burst that has become long enough to be speech. */
+/** Counts a burst that has just become long enough to be speech. */
 function accept(tracking: Tracking, voice: Voice): void {
   const { burst, said, before, nowMs, lastMs, loudestDbfs } = tracking;
   before.speechMs = said.speechMs;
@@ -217,7 +222,7 @@ function accept(tracking: Tracking, voice: Voice): void {
   if (said.bursts === 0) said.onsetMs = startMs;
   else said.longestGapMs = Math.max(said.longestGapMs, startMs - lastMs);
   said.bursts += 1;
-  // The current frame is counted separately.
+  // The current frame is added elsewhere.
   said.speechMs += burst.speechMs - (voice.speech ? frameMs : 0);
   tracking.lastMs = nowMs;
   burst.accepted = true;
@@ -245,7 +250,7 @@ function summary({ burst, said, syllables, nowMs, lastMs }: Tracking): Utterance
   said.spanMs = lastMs - said.onsetMs;
   said.pauseMs = nowMs - lastMs;
   said.beginning = isBeginning(burst);
-  // Every burst is at least one word, and there are no words outside bursts.
+  // Each burst contains at least one word, and there are no words outside bursts.
   said.syllables = Math.max(1, syllables.count());
   said.words = Math.max(1, Math.round(said.syllables / syllablesPerWord));
   return said;

@@ -1,6 +1,6 @@
-// Decides whether a frame contains a voice speaking into the phone. It uses WebRTC's voice activity
-// detector (libfvad, compiled to WebAssembly), which is easily misled by noise. That's why we also
-// check the line's levels and whether the sound is periodic like a voice.
+// Decides whether a frame contains a voice that's speaking into the phone. WebRTC's voice activity
+// detector (libfvad, compiled to WebAssembly) is easily misled by noise, so in addition we check
+// the line's levels, and whether the sound is periodic like a voice.
 
 import loadFvad from '@echogarden/fvad-wasm';
 import { frameSamples, sampleRateHz, silenceDbfs } from '../frame.ts';
@@ -8,36 +8,40 @@ import type { RecentAudio } from '../recent-audio.ts';
 import { createLineLevel } from './line-level.ts';
 import { createVoicing } from './voicing.ts';
 
-// Loaded once with this module (20 kB from disk), so that detectors can be created and used
-// synchronously.
+// Loaded once together with this module (20 kB from disk), so that detectors can be created and
+// used synchronously.
 const fvad = await loadFvad();
-/** WebAssembly memory for the frame to analyse, shared by all calls. */
+/** WebAssembly memory for the frame that's being analysed. All calls share it. */
 const samples = fvad._malloc(frameSamples * Int16Array.BYTES_PER_ELEMENT);
 
-/** libfvad's mode, from 0 to 3. Mode 3 needs the most evidence before it calls a sound a voice. */
+/**
+ * libfvad's mode, from 0 to 3. Mode 3 requires the most evidence before a sound counts as a voice.
+ */
 const aggressiveness = 3;
 /**
- * Vowels have most of their power below 1 kHz, where neighbouring samples are similar. Buzzers are
- * above 1.9 kHz.
+ * Most of a vowel's power is below 1 kHz, where neighbouring samples are similar. Buzzers are above
+ * 1.9 kHz.
  */
 const minNeighbours = 0.1;
 
-/** Classification of the latest frame. The object is reused: its fields change with every frame. */
+/**
+ * Classification of the latest frame. The object is reused, so its fields change with every frame.
+ */
 export type Voice = {
-  /** Sounds like speech and is loud enough for it. */
+  /** Resembles speech and is loud enough for speech. */
   readonly speech: boolean;
   /**
-   * Sounds like speech, but the tone detector considers it a tone. It may be a steady vowel, or a
-   * tone that misleads the voice detector.
+   * Resembles speech, but the tone detector classifies it as a tone. It may be a steady vowel, or
+   * it may be a tone that misleads the voice detector.
    */
   readonly tonal: boolean;
   /** Speech from the vocal cords: a vowel or another voiced sound. */
   readonly voiced: boolean;
-  /** About as loud as the voice so far, so not in the background. */
+  /** About as loud as the voice so far, which means that it isn't in the background. */
   readonly inFront: boolean;
-  /** Level over about 60 ms. */
+  /** Mean level over about 60 ms. */
   readonly dbfs: number;
-  /** Level over about 100 ms. */
+  /** Mean level over about 100 ms. */
   readonly loudnessDbfs: number;
 };
 
@@ -45,15 +49,15 @@ export type VoiceActivity = {
   /** Classifies the latest frame, which must already be in the recent audio. */
   push(frame: Int16Array, tonal: boolean): Voice;
   /**
-   * Call this if the last frame was the voice in front. Later frames are compared with its
-   * loudness.
+   * Call this if the last frame contained the voice in front (see line-level.ts), because later
+   * frames are compared with that voice's level.
    */
   confirm(): void;
-  /** Frees the memory. Afterwards, `push` doesn't analyse frames any more. Idempotent. */
+  /** Frees the memory. After that, `push` doesn't analyse frames any more. Idempotent. */
   release(): void;
 };
 
-/** @throws Error if the detector's memory is exhausted. */
+/** @throws Error if the detector's memory has run out */
 export function createVoiceActivity(recent: RecentAudio): VoiceActivity {
   const instance = samples === 0 ? 0 : fvad._fvad_new();
   if (instance === 0) throw new Error('no memory for a voice activity detector');

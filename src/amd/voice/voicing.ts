@@ -1,34 +1,34 @@
-// Decides whether a frame is periodic, like a voice. Keyboards, cars, rooms and crowds are hardly
-// ever periodic. We reduce the signal, including part of the previous frame, to 4 kHz and take the
-// highest normalised autocorrelation over the pitches of voices.
+// Decides whether a frame is periodic, like a voice. The noise of keyboards, cars, rooms and crowds
+// hardly ever is. We downsample the signal, including part of the previous frame, to 4 kHz and
+// compute the highest normalised autocorrelation over the range of pitches that voices use.
 
 import { frameSamples } from '../frame.ts';
 import { type RecentAudio, ringMask } from '../recent-audio.ts';
 
 const reduction = 2;
 const signalLength = (2 * frameSamples) / reduction;
-/** 400 to 73 Hz at 4 kHz: an even number of lags. */
+/** 400 to 73 Hz at 4 kHz. The number of lags is even. */
 const minLag = 10;
 const maxLag = 55;
-/** 25 ms: two periods of a low voice. */
+/** 25 ms, which is two periods of a low voice. */
 const windowLength = 100;
-/** Every second product is enough for an estimate, at half the cost. */
+/** Using every second product gives a good enough estimate at half the cost. */
 const stride = 2;
 const windowStart = signalLength - windowLength;
 const signalStart = windowStart - maxLag - stride;
 /**
- * Vowels reach 0.9. Keyboards, cars and rooms nearly always stay below 0.6, even through a GSM
+ * Vowels reach 0.9. Keyboards, cars and rooms nearly always remain below 0.6, even through a GSM
  * codec.
  */
 const voicedFrom = 0.62;
 const neededShare = voicedFrom * voicedFrom;
 
-/** Scratch memory for one frame at a time, shared by all calls. */
+/** Scratch memory for the frame that's being analysed. All calls share it. */
 const signal = new Float64Array(signalLength);
 
 export type Voicing = {
   /**
-   * Returns true if the latest frame is voiced. This isn't cheap, so only call it if the level
+   * Returns true if the latest frame is voiced. This is expensive, so only call it if the level
    * suggests speech.
    */
   isVoiced(): boolean;
@@ -36,8 +36,8 @@ export type Voicing = {
 
 export function createVoicing(recent: RecentAudio): Voicing {
   /**
-   * The lag that matched last. Voices hold their pitch for a few frames, so we try it first, and
-   * usually that's enough.
+   * The last lag that matched. A voice's pitch hardly changes for a few frames, so we try this lag
+   * first, and usually don't need any others.
    */
   let pitchLag = minLag;
 
@@ -64,8 +64,8 @@ function reduce({ samples, end }: RecentAudio): void {
 }
 
 /**
- * Returns the shortest lag at which the signal is similar enough to itself. Two lags per iteration
- * share half of the work.
+ * Returns the shortest lag at which the signal is similar enough to itself. We process two lags per
+ * iteration, because they share half of the work.
  */
 function repeatingLag(needed: number): number | undefined {
   let energyBefore = energy(windowStart - minLag);
@@ -86,7 +86,7 @@ function repeatingLag(needed: number): number | undefined {
   return undefined;
 }
 
-/** The Cauchy–Schwarz comparison without the square root. */
+/** Compares according to Cauchy–Schwarz, but without the square root. */
 function isEnough(product: number, needed: number): boolean {
   return product > 0 && product * product >= needed;
 }
@@ -109,8 +109,8 @@ function energy(start: number): number {
 }
 
 /**
- * Returns how much more energy the window at `start` has than the window one stride later. The
- * difference is exact because samples are integers.
+ * Returns by how much the energy of the window at `start` exceeds the energy of the window one
+ * stride later. The result is exact because samples are integers.
  */
 function energyMoved(start: number): number {
   const gained = signal[start] ?? 0;
