@@ -1,6 +1,6 @@
-// A call's line, i.e. its SIP leg and media session in one actor. It answers re-offers itself,
-// because they can't wait for the machine. It holds back media events until the answer is
-// acknowledged. When stopped, it closes everything.
+// A call's line, i.e. an actor that contains the call's SIP leg and media session. The line answers
+// re-offers itself, because they can't wait for the machine, and holds back media events until the
+// answer has been acknowledged. Stopping the actor closes everything that is still open.
 
 import { fromCallback } from 'xstate';
 import type { Logger } from '../../lib/logger.ts';
@@ -30,10 +30,11 @@ export type LinePorts = {
   /** Omitted if calls are never transferred. */
   readonly transfers?: TransferPorts;
   /**
-   * Resolves when the call's INVITE may leave, or when nobody wants it any more. Never rejects. The
-   * line calls this once everything else is ready, because preparation can take any amount of time.
+   * Waits until the call's INVITE may be sent, or until nobody wants it any more. Never rejects.
+   * The line calls this once everything else is ready, because the preparations can take any amount
+   * of time.
    *
-   * @returns undefined if the INVITE may leave immediately
+   * @returns undefined if the INVITE may be sent immediately
    */
   readonly untilTurn?: (callId: CallId, isWanted: () => boolean) => Promise<void> | undefined;
 };
@@ -56,25 +57,25 @@ class Line {
   #session: MediaSession | undefined;
   #leg: CallLeg | undefined;
   /**
-   * opening: there's no leg yet, and the line waits for a media port and its turn. placed: the leg
-   * has been placed. answered: the far end has answered. over: the leg failed, ended, was cancelled
-   * or hung up, or is no longer wanted.
+   * opening: there's no leg yet, because the line is waiting for a media port and its turn. placed:
+   * the leg has been placed. answered: the far end has answered. over: the leg failed, ended, was
+   * cancelled or hung up, or is no longer wanted.
    */
   #state: 'opening' | 'placed' | 'answered' | 'over' = 'opening';
   /**
    * Media and SIP INFO events held back while the answer is being stored. Undefined while events
-   * pass straight through.
+   * are passed straight on.
    */
   #held: LineEvent[] | undefined;
   /**
-   * Whether sounds or keys have ever been requested or planned, which means that there may be
+   * True once sounds or keys have been requested or planned, which means that there may be
    * something to stop.
    */
   #mayPlay = false;
   #plans: CallPlans | undefined;
   readonly #detection = new LineDetection();
   readonly #stream: LineStream;
-  /** Presses keys by SIP INFO. Undefined if the media sends keys as RTP events. */
+  /** Sends key presses by SIP INFO. Undefined if the media sends keys as RTP events. */
   readonly #keys: LineKeys | undefined;
   readonly #transfer: LineTransfer;
 
@@ -171,8 +172,9 @@ class Line {
   }
 
   /**
-   * Passes a command to the media. Keys go by SIP INFO if the carrier expects that. A stop is
-   * dropped if nothing was ever played, to avoid waking the worker for nothing.
+   * Passes a command to the media, or sends keys by SIP INFO if the carrier expects that. If
+   * nothing has ever been played, a stop command is dropped, so that we don't wake the worker for
+   * nothing.
    */
   #sendToMedia(command: MediaCommand): void {
     if (command.kind === 'press' && this.#keys !== undefined) {
@@ -188,8 +190,8 @@ class Line {
   }
 
   /**
-   * Reports an unexpected error as a failed leg, so that the call ends. Network problems never make
-   * a port throw, so this is a bug.
+   * Reports an unexpected error as a failed leg, so that the call ends. Ports never throw because
+   * of network problems, so this must be a bug.
    */
   fail(error: unknown): void {
     const cause = error instanceof Error ? error.message : 'unknown error';
@@ -223,8 +225,8 @@ class Line {
         codecs,
       );
     } catch {
-      // The media port has already logged the reason. For the call, it's the same as having no free
-      // port.
+      // The media port has already logged the reason. To the call, this is the same as having no
+      // free port.
       return undefined;
     }
   }
@@ -309,7 +311,7 @@ class Line {
 
   /**
    * Handles a 200 OK without usable SDP, which requires an ACK and a BYE per RFC 3261, section
-   * 13.2.2.4. The call counts as failed.
+   * 13.2.2.4. The call is then treated as failed.
    */
   #refuseAnswer(at: Date): void {
     this.#giveUp('no usable SDP in the answer');
@@ -367,8 +369,9 @@ class Line {
   }
 
   /**
-   * Sends the event, or holds it back between the 200 OK and its ACK, so that `answered` is emitted
-   * first. Bounded by the time-out for storing the answer.
+   * Sends the event to the machine. Between the 200 OK and its ACK, events are held back instead,
+   * so that `answered` is emitted first. The wait is bounded by the time-out for storing the
+   * answer.
    */
   #sendOrHold(event: LineEvent): void {
     if (this.#held === undefined) this.#send(event);

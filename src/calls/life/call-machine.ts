@@ -2,9 +2,9 @@
 // `call-actors.ts` provides the real line and the journal.
 //
 // preparing   Entered when this process starts the call. The line opens a media port and waits for
-//             its turn on the trunk. Left when the first INVITE leaves, the leg or the media fails,
-//             or by a command. Bound: the request's queue time-out, which counts from the
-//             acceptance of the call. A call that reaches it isn't dialled.
+//             its turn on the trunk. Left when the first INVITE is sent, when the leg or the media
+//             fails, or by a command. Bound: the request's queue time-out, which counts from the
+//             acceptance of the call. If the time-out expires, the call isn't dialled.
 // calling     Entered with the first INVITE. The call is `dialing` until the first 18x response,
 //             then `ringing`. When a gateway fails, the line sends an INVITE to the next one. Left
 //             when the far end answers or refuses, when the media fails, or by a command. Bound:
@@ -12,25 +12,28 @@
 //             because that's when the dialer starts waiting.
 // answering   Entered with a usable 200 OK. Stores what a BYE needs before the line ACKs the 200
 //             OK, so that a crash cannot leave a person in a call that no process can end. If
-//             either side hangs up meanwhile, that takes effect in `answered`. Left when the answer
-//             is stored, or when SQL refuses or fails to store it. Bound: `storeAnswerTimeoutMs`.
-// refusing    Entered when SQL didn't store the answer, or not in time. Hangs up and immediately
-//             continues with `recording`. What SQL holds decides whether the call was answered.
-// answered    Entered when the answer is stored. ACKs the 200 OK. The person or the machine is on
-//             the line, and detection runs if the request wants it. While `ongoing` is set, a
-//             transfer is under way or has connected the person. Left by a BYE from either side, by
-//             lost media, by a bot that closes its stream or cannot be reached, or by a plan that
-//             ends the call. In `disconnect` mode, also left when detection finds a machine or
-//             fails. With a transfer, also left when the second leg ends, when a referral succeeds,
-//             or when a failed transfer leaves neither a bot nor a plan for the person. Bound: the
-//             maximum duration, counted from the answer.
-// closing     Entered when an answered call has ended. Detection still owes its `amd_stopped`. The
-//             bot's stream, the sounds and the keys still owe their ends. Left when the media has
-//             reported all of them. Bound: `closingTimeoutMs`, after which the machine itself emits
-//             the missing ends of detection, streams and sounds.
-// recording   Entered when the call's end is decided and the media owes nothing more. Stores
-//             the end, after any earlier events that aren't stored yet. Left when it's stored.
-//             Bound: `storeEndTimeoutMs`, after which the outbox continues without the machine.
+//             either side hangs up in the meantime, the hang-up takes effect in `answered`. Left
+//             when the answer has been stored, or when the database rejects it or fails to store
+//             it. Bound: `storeAnswerTimeoutMs`.
+// refusing    Entered if the answer couldn't be stored, or not in time. Hangs up and immediately
+//             continues with `recording`. Whether the call counts as answered depends on what the
+//             database contains.
+// answered    Entered when the answer has been stored. ACKs the 200 OK. A person or a machine is on
+//             the line, and detection is running if the request asked for it. While `ongoing` is
+//             set, a transfer is in progress or has connected the person. Left by a BYE from either
+//             side, by lost media, by a bot that closes its stream or cannot be reached, or by a
+//             plan that ends the call. In `disconnect` mode, also left when detection finds a
+//             machine or fails. With a transfer, also left when the second leg ends, when a
+//             referral succeeds, or when a failed transfer leaves neither a bot nor a plan for the
+//             person. Bound: the maximum duration, counted from the answer.
+// closing     Entered when an answered call has ended. We're still waiting for detection to report
+//             `amd_stopped`, and for the bot's stream, the sounds and the keys to report their
+//             ends. Left when the media has reported all of these. Bound: `closingTimeoutMs`, after
+//             which the machine itself emits the missing ends of detection, streams and sounds.
+// recording   Entered when the call's end is decided and the media has nothing more to report.
+//             Stores the end, after any earlier events that haven't been stored yet. Left when the
+//             end has been stored. Bound: `storeEndTimeoutMs`, after which the outbox keeps trying
+//             without the machine.
 // ended       Final.
 
 import type { ActorRefFrom } from 'xstate';
@@ -97,7 +100,8 @@ import {
 import type { CallStep } from './call-step.ts';
 
 /**
- * Requires a row for every media event. If one is missing, `answered` and `closing` don't compile.
+ * Requires a row for every media event. If a row is missing, `answered` and `closing` don't
+ * compile.
  */
 type TakesMedia = { readonly on: Readonly<Record<PassedEventType, unknown>> };
 
@@ -277,7 +281,7 @@ export const callMachine = callSetup.createMachine({
           { guard: ({ event }) => event.result === 'stored', target: 'answered' },
           { target: 'refusing' },
         ],
-        // If the call ends while the answer is being stored, we remember that, and `answered`
+        // If the call ends while the answer is being stored, we record the end, and `answered`
         // immediately moves on to `closing`. Lost media doesn't need a row here, because the line
         // holds back all media events until the answer is acknowledged.
         'leg.ended': { actions: endByLeg },

@@ -1,7 +1,8 @@
-// A call's bridge: its second leg, the media of both legs, and how much the two ends hear of each
-// other. The bridge stores every state of the second leg. In particular, it stores the dialog
-// before it ACKs the 200 OK. Otherwise a crash could leave a person in a call that no process can
-// end. The machine receives the reports, and hangs up the first leg once the second leg has ended.
+// A call's bridge manages the second leg, the media of both legs, and what the two ends can hear of
+// each other. It stores every state of the second leg. In particular, the dialog is stored before
+// the 200 OK is ACKed. Otherwise a crash could leave a person in a call that no process can end.
+// The machine receives the bridge's reports, and hangs up the first leg once the second leg has
+// ended.
 
 import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';
@@ -34,18 +35,18 @@ export class CallBridge implements OngoingTransfer {
   readonly #call: AcceptedCall;
   readonly #transfer: Transfer;
   readonly #session: MediaSession;
-  /** Presses the agent's keys on the first leg. */
+  /** Passes the agent's key presses on to the first leg. */
   readonly #personKeys: KeyReceiver;
   readonly #ports: TransferPorts;
   readonly #report: (report: TransferReport) => void;
   #partner: PartnerSession | undefined;
   #leg: CallLeg | undefined;
-  /** Presses the person's keys on the second leg. Undefined until that leg is placed. */
+  /** Passes the person's key presses on to the second leg. Undefined until that leg is placed. */
   #agentKeys: KeyReceiver | undefined;
   /**
-   * preparing: waiting for admission (the app's limits, room on the trunk) and for a media port.
-   * placed: waiting for the 200 OK. storing: the 200 OK arrived and is being stored. bridged: the
-   * 200 OK is acknowledged. over: the end was reported to the machine, or the machine gave up the
+   * preparing: waiting for admission (app limits, room on the trunk) and for a media port. placed:
+   * waiting for the 200 OK. storing: the 200 OK arrived and is being stored. bridged: the 200 OK is
+   * acknowledged. over: the end has been reported to the machine, or the machine has given up the
    * transfer.
    */
   #state: 'preparing' | 'placed' | 'storing' | 'bridged' | 'over' = 'preparing';
@@ -189,7 +190,7 @@ export class CallBridge implements OngoingTransfer {
       });
       return;
     }
-    // Don't wait for SQL here: the person must hear the agent's first words.
+    // Don't wait for the database here, because the person must hear the agent's first words.
     this.#partner.bridge('answered');
     this.#storeAnswer(leg, at).catch((error: unknown) => {
       const { callId } = this.#call;
@@ -296,7 +297,7 @@ export class CallBridge implements OngoingTransfer {
     return this.#state === 'storing' || this.#state === 'bridged';
   }
 
-  /** Builds the receiver that presses the person's keys on the second leg. */
+  /** Builds the receiver that passes the person's key presses on to the second leg. */
   #agentKeysOf(leg: CallLeg, partner: PartnerSession): KeyReceiver {
     const transport = this.#ports.sip.keysFor(this.#transfer.trunk);
     const acceptsKeys = (): boolean => partner.acceptsKeys();
@@ -312,8 +313,8 @@ export class CallBridge implements OngoingTransfer {
   }
 
   /**
-   * Stores the second leg's state in the background. Its INVITE has already left, so there's no
-   * point in waiting.
+   * Stores the second leg's state in the background. The leg's INVITE has already been sent, so
+   * there's no point in waiting.
    */
   #store(leg: StoredLeg): void {
     const { storeLeg, logger } = this.#ports;

@@ -1,6 +1,6 @@
 // What the call does before, during and after a transfer: when a transfer starts, which events it
-// emits, and whether its end also ends the call. `call-bridge.ts` (a second leg, relayed here) and
-// `call-referral.ts` (REFER) carry the transfer out.
+// emits, and whether its end also ends the call. The transfer itself is carried out by
+// `call-bridge.ts`, which relays a second leg, or by `call-referral.ts`, which sends REFER.
 
 import { assertEvent } from 'xstate';
 import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from '../life/call-outcome.ts';
@@ -21,7 +21,7 @@ import {
 } from './transfer-events.ts';
 import { instantOf, meaningOf, type TransferEnd, type TransferReport } from './transfer-report.ts';
 
-/** Returns why a transfer can't begin now, or undefined if it can. */
+/** Returns why a transfer can't start now, or undefined if it can. */
 export function transferObstacle({
   end,
   ongoing,
@@ -34,7 +34,7 @@ export function transferObstacle({
   return `The call has used up its ${maxTransfers} transfers.`;
 }
 
-/** @returns undefined if a transfer can't begin now */
+/** @returns undefined if a transfer can't start now */
 function nextTransfer(context: CallMachineContext, request: TransferRequest): Transfer | undefined {
   const { call, transfers } = context;
   if (transferObstacle(context) !== undefined) return undefined;
@@ -60,8 +60,8 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
 /**
  * Withdraws the planned transfer if a beep corrected the verdict that a person had answered. This
  * only applies to an unanswered transfer that depends on that verdict. We don't interrupt a
- * conversation between the person and the agent, and a transfer begun by a command is the
- * application's business.
+ * conversation between the person and the agent, and a transfer started by a command is up to the
+ * application.
  */
 export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { ongoing } = context;
@@ -190,8 +190,8 @@ export const emitTransferEnded = callSetup.enqueueActions(({ event, enqueue }) =
 });
 
 /**
- * Emits the answer and the completion of a referral together, because the carrier now has the
- * person.
+ * Emits a referral's answer and completion together, because the person is now in the carrier's
+ * hands.
  */
 export const emitReferred = callSetup.enqueueActions(({ event, enqueue }) => {
   assertEvent(event, 'transfer.referred');

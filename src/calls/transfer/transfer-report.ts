@@ -22,7 +22,7 @@ export type TransferPorts = {
   readonly storeLeg: (call: AcceptedCall, leg: SecondLeg) => Promise<boolean>;
 };
 
-/** A transfer under way. It reports to the machine until someone gives it up. */
+/** A transfer in progress. It reports to the machine until `giveUp` is called. */
 export type OngoingTransfer = {
   start(): void;
   /** Handles a key pressed by the far end of the first leg. */
@@ -30,7 +30,7 @@ export type OngoingTransfer = {
   /** Gives up the transfer because the call has ended or no longer wants it. Idempotent. */
   giveUp(reason: string): void;
   /**
-   * Calls off the transfer because the person turned out to be a machine. If an agent has already
+   * Calls off the transfer because a machine answered rather than a person. If an agent has already
    * answered, the agent stays connected.
    */
   withdraw?(): void;
@@ -49,9 +49,11 @@ export type OngoingTransfer = {
  */
 export type TransferReport =
   | { readonly kind: 'ringing'; readonly sipStatus: number; readonly earlyMedia: boolean }
-  /** The answer has been stored and acknowledged, and the person and the agent hear each other. */
+  /**
+   * The answer has been stored and acknowledged, and the person and the agent can hear each other.
+   */
   | { readonly kind: 'answered'; readonly at: Date }
-  /** Audio has gone both ways, this many milliseconds after the 200 OK. */
+  /** Audio had gone both ways this many milliseconds after the 200 OK. */
   | { readonly kind: 'connected'; readonly msToTwoWayAudio: number }
   | { readonly kind: 'failed'; readonly failure: TransferEnd }
   /** The second leg ended after its answer, which means that the call must end. */
@@ -74,10 +76,10 @@ export type TransferEnd =
   | { readonly kind: 'refused'; readonly at: Date; readonly reason: string }
   /** This process couldn't continue the transfer. */
   | { readonly kind: 'gateway'; readonly at: Date; readonly reason: string }
-  /** The far end accepted the REFER but never reported how it went. */
+  /** The far end accepted the REFER but never reported the result. */
   | { readonly kind: 'unheard'; readonly at: Date; readonly reason: string };
 
-/** Describes a failure in the vocabulary of call ends: outcome, reason and status. */
+/** Translates a failure into the terms used for call ends: outcome, reason and status. */
 export function meaningOf(end: TransferEnd): {
   readonly outcome: CallOutcome;
   readonly reason: string;

@@ -1,4 +1,4 @@
-// One control connection to a drachtio server, from authentication until it closes. A link is never
+// One control connection to a drachtio server, from authentication until it closes. Links are never
 // reused.
 //
 // The link opens the sockets itself and passes them to srf ("outbound mode"). This way:
@@ -21,7 +21,9 @@ import type {
   SrfClient,
 } from './srf-types.ts';
 
-/** Owner of pending requests on a link. It must settle them all when the link is lost. */
+/**
+ * Owner of pending requests on a link. When the link is lost, the owner must settle all of them.
+ */
 export type LinkOwner = {
   onLinkLost(reason: string): void;
 };
@@ -33,7 +35,7 @@ export type DialogOwner = {
 
 export type RequestResult =
   | { readonly ok: true; readonly request: SentRequest }
-  /** The engine refused to send the request (NOK). */
+  /** The engine rejected the request (NOK). */
   | { readonly ok: false; readonly reason: string };
 
 export type LinkOptions = {
@@ -45,7 +47,9 @@ export type LinkOptions = {
    * applications share the server.
    */
   readonly takesUnsolicited: boolean;
-  /** Receives every SIP message that passes through this link. Default: we don't read them. */
+  /**
+   * Receives every SIP message that passes through this link. Default: the messages aren't read.
+   */
   readonly onMessage?: ((message: SipMessage) => void) | undefined;
   readonly onUp: () => void;
   /** Called exactly once, even if the link never came up. */
@@ -53,7 +57,9 @@ export type LinkOptions = {
 };
 
 export class EngineLink {
-  /** Address of the control connection. We store it with legs, so it never contains the secret. */
+  /**
+   * Address of the control connection. It's stored with each leg, so it never contains the secret.
+   */
   readonly engine: string;
   readonly dialogs = new Map<string, DialogOwner>();
   readonly #options: LinkOptions;
@@ -104,16 +110,17 @@ export class EngineLink {
   }
 
   /**
-   * Hands a request to the engine. `callback` gets the engine's verdict before any response
-   * arrives. Note that srf may never call it, so callers need their own time-out, and must attach
-   * an owner to find out about a lost link.
+   * Passes a request to the engine. `callback` receives the engine's OK or NOK before any response
+   * arrives. Note that srf may never call it, so callers need a time-out of their own, and must
+   * attach an owner in order to be notified of a lost link.
    */
   request(options: RequestOptions, callback: (result: RequestResult) => void): void {
     if (this.#state !== 'up') {
       queueMicrotask(() => callback({ ok: false, reason: 'drachtio connection lost' }));
       return;
     }
-    // If the connection has just gone, srf can't find the socket in its map and fails an assertion.
+    // If the connection has just closed, srf can't find the socket in its map and fails an
+    // assertion.
     try {
       this.#srf.request(
         this.#socket,
@@ -166,7 +173,7 @@ export class EngineLink {
       if (message !== undefined) onMessage(message);
     });
     const { wp } = this.#srf.app.client;
-    // Takes the time before any other listener spends time on the frame.
+    // Read the clock before any other listener starts working on the frame.
     wp.prependListener('msg', () => {
       arrivedAt = new Date();
     });
@@ -224,8 +231,8 @@ export function engineName(server: { readonly host: string; readonly port: numbe
 }
 
 /**
- * Answers a request outside of this process's dialogs. OPTIONS gets a 200. We refuse everything
- * else, because this process only places calls.
+ * Answers a request outside of this process's dialogs. We respond to OPTIONS with 200 and reject
+ * everything else, because this process only places calls.
  */
 function answerUnsolicited(request: ReceivedRequest, response: Responder): void {
   if (request.method === 'ACK') return;
@@ -237,8 +244,8 @@ function answerUnsolicited(request: ReceivedRequest, response: Responder): void 
 }
 
 /**
- * Catches and logs a callback's exceptions. If one escaped into srf, srf would close the whole
- * connection, including all calls on it.
+ * Catches and logs a callback's exceptions. If an exception escaped into srf, srf would close the
+ * whole connection and with it all calls.
  */
 export function guarded<Arguments extends unknown[]>(
   logger: Logger,
@@ -255,7 +262,7 @@ export function guarded<Arguments extends unknown[]>(
 
 /**
  * Drops frames that would overflow the server's input ring. This is the last line of defence,
- * because it also sees the frames that srf builds on its own, e.g. responses that repeat the far
+ * because it also covers the frames that srf builds on its own, e.g. responses that repeat the far
  * end's headers and digest retries with the far end's nonce.
  */
 function guardFrames(socket: Socket, onDropped: (bytes: number) => void): void {

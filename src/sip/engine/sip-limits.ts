@@ -1,20 +1,20 @@
-// Limits for everything that the SIP layer waits for or keeps. We need a time-out for each wait,
-// because drachtio-srf itself never gives up. If a reply gets lost, its promise never settles.
+// Time-outs and other limits of the SIP layer. Every wait needs its own time-out, because
+// drachtio-srf itself never gives up: if a reply gets lost, srf's promise never settles.
 
 export type SipLimits = {
   /** Time for the TCP connect and the authentication of a control connection. */
   readonly connectTimeoutMs: number;
   readonly pingIntervalMs: number;
   /**
-   * If a pong is missing for this long, the connection counts as broken. The time spans several
-   * ping intervals, because one busy second shouldn't end calls.
+   * If a pong hasn't arrived for this long, we consider the connection broken. That's several ping
+   * intervals, because one busy second shouldn't end calls.
    */
   readonly pongTimeoutMs: number;
   readonly reconnectMinMs: number;
   readonly reconnectMaxMs: number;
   /**
-   * Time for the engine to confirm an INVITE with OK. That usually takes a millisecond, so if the
-   * OK is missing, a frame was lost.
+   * Time for the engine to confirm an INVITE with OK. That usually takes a millisecond, so if
+   * there's still no OK by then, a frame was lost.
    */
   readonly confirmTimeoutMs: number;
   /**
@@ -31,37 +31,35 @@ export type SipLimits = {
    * after 185 s, and generates a 408 at most 32 s later.
    */
   readonly followTimeoutMs: number;
-  /** Maximum total time for `endOrphan` to end one leg. */
+  /** Total time that `endOrphan` may spend on one leg. */
   readonly orphanTimeoutMs: number;
-  /**
-   * How long to wait after an orphan's CANCEL. By then, a 200 that crossed it has usually arrived.
-   */
+  /** Pause after an orphan's CANCEL. A 200 that crossed the CANCEL has usually arrived by then. */
   readonly crossingMs: number;
   /**
-   * How long after the CANCEL we keep checking an abandoned leg for a late 200. Callees repeat
-   * their 200 for 64*T1.
+   * After the CANCEL, we keep checking an abandoned leg for a late 200 for this long, because
+   * callees repeat their 200 for 64*T1.
    */
   readonly lateAnswerMs: number;
   /** Time to resolve the host name of a `sip:` target. */
   readonly resolveTimeoutMs: number;
-  /** Time for the final response to a REGISTER. After that, the REGISTER counts as failed. */
+  /** Time for the final response to a REGISTER. If none arrives, the REGISTER has failed. */
   readonly registerTimeoutMs: number;
   /** Pause after a failed REGISTER. */
   readonly registerRetryMs: number;
   /** Shortest pause between two REGISTERs, even if a registrar grants less time. */
   readonly registerMinRefreshMs: number;
-  /** How long disposal waits for the answers to BYEs and CANCELs. */
+  /** Time that disposal waits for the responses to BYEs and CANCELs. */
   readonly disposeTimeoutMs: number;
   /**
-   * Maximum number of abandoned legs that we keep in order to end them later, and how long we keep
-   * each of them. After `abandonedForMs`, the far end has given up on its own.
+   * Bounds the list of abandoned legs that we keep in order to end them later. Each of them is kept
+   * for `abandonedForMs`, after which the far end has given up on its own.
    */
   readonly abandonedLegs: number;
   readonly abandonedForMs: number;
   readonly abandonedSweepMs: number;
   /**
-   * How long we wait for a lost engine. After that, another engine or another process ends its
-   * legs.
+   * Time to wait for a lost engine. After that, another engine or another process ends the lost
+   * engine's legs.
    */
   readonly takeOverAfterMs: number;
 };
@@ -94,7 +92,7 @@ export const defaultSipLimits: SipLimits = {
 /**
  * Maximum size of a control frame that we send. Drachtio-server appends reads of up to 8,192 bytes
  * to a 12,228-byte ring, and overwrites the oldest bytes if a read doesn't fit. The connection then
- * stalls for good without any message. That's why the part of an incomplete frame that is left in
- * the ring must stay below the difference.
+ * stalls for good, and nothing is logged. To prevent that, the part of an incomplete frame that
+ * remains in the ring must be smaller than the difference between the two sizes.
  */
 export const maxFrameBytes = 12_228 - 8_192;

@@ -1,8 +1,8 @@
-// One outgoing INVITE over one gateway, including its dialog and the end of both. The leg keeps two
+// One outgoing INVITE to one gateway, and the dialog that results from it. The leg keeps two
 // separate states:
-// - `#reported`: what we've told the observer. After an end, the observer gets no more events.
-// - `#wire`: what is still happening on the wire. The leg follows it in the background until the
-//   far end has certainly left the call, or until a time-out.
+// - `#reported`: what we've reported to the observer, which gets no more events after an end.
+// - `#wire`: what is still happening on the wire. The leg keeps track of that in the background
+//   until the far end has definitely left the call, or until a time-out expires.
 //
 // `released` settles when `#wire` is `released`.
 
@@ -44,7 +44,7 @@ import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
 import { inviteOptions, mergeHeaders, requestFrameBytes } from './invite.ts';
 import { Referrals } from './referral.ts';
 
-/** Gets more details about a failure than the call does. */
+/** Receives more details about a failure than the call does. */
 export type AttemptObserver = { observe(event: AttemptEvent): void };
 type AttemptEvent =
   | Exclude<LegEvent, { readonly kind: 'failed' | 'attemptFailed' }>
@@ -56,7 +56,8 @@ export type LegDependencies = {
   readonly limits: SipLimits;
   /**
    * Called if the engine connection breaks while the far end may still be in the call. This process
-   * or another one then ends the leg later. Resolves when the leg has ended or has been given up.
+   * or another one then ends the leg later. Resolves when the leg has ended or we've given up on
+   * it.
    */
   readonly onAbandoned: (leg: StoredLeg) => Promise<void>;
   /** Captures the call's SIP messages, for people who inspect the call. */
@@ -67,7 +68,7 @@ export type LegDependencies = {
 
 type Wire =
   | { readonly kind: 'idle' }
-  /** We've handed the INVITE to the engine, which hasn't confirmed yet that it was sent. */
+  /** We've passed the INVITE to the engine, which hasn't confirmed yet that it has been sent. */
   | { readonly kind: 'inviting' }
   | { readonly kind: 'pending'; readonly invite: SentRequest }
   | { readonly kind: 'answered'; readonly dialogId: string; readonly ack: AckFunction }
@@ -208,8 +209,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
     if (this.#reported === 'nothing') this.#reportFailed({ reason: failure, kind: 'transport' });
     else if (this.#reported === 'answered') this.#reportEnded('lost', failure);
-    // If we were closing, the BYE was lost with the engine. `#finishDialog` also finds out about
-    // the lost link, and abandons the leg before finishing it.
+    // If we were closing, the BYE was lost with the engine. In that case, `#finishDialog` is also
+    // notified of the lost link, and abandons the leg before finishing it.
     if (this.#wire.kind !== 'closing') this.#finish();
   }
 
@@ -235,7 +236,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const reason = reasonText(request.get('Reason'));
     if (this.#reported === 'answered') {
       if (request.source === 'network') this.#reportEnded('remote', reason ?? 'normal release');
-      // The engine ended the dialog, because it got no ACK or the session timer expired.
+      // The engine ended the dialog, because it didn't get an ACK or the session timer expired.
       else this.#reportEnded('lost', reason ?? 'ended by the SIP engine');
     }
     if (this.#wire.kind === 'answered') this.#sendAck(this.#wire.ack);
@@ -282,8 +283,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const onRepeated = (repeated: SentRequest) => {
       const resent = this.#followInvite(repeated, link);
       if (this.#reported === 'nothing') this.#observer.observe({ kind: 'resent', leg: resent });
-      // If the call was given up in the meantime, srf has held back the CANCEL and now sends it in
-      // the new transaction.
+      // If we've given up on the call in the meantime, srf has held back the CANCEL and now sends
+      // it in the new transaction.
     };
     invite.on('authenticate', guarded(logger, onRepeated));
     return leg;
@@ -357,7 +358,10 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#finish();
   }
 
-  /** Gives up on the engine. The INVITE may have left anyway. If so, `#onSent` cancels it later. */
+  /**
+   * Gives up on the engine. The INVITE may have been sent anyway, in which case `#onSent` cancels
+   * it later.
+   */
   #onUnconfirmed(): void {
     this.#reportFailed({ reason: 'the SIP engine did not confirm the INVITE', kind: 'transport' });
     this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#finish());
@@ -378,8 +382,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       logger.warn({ callId: this.#request.callId }, 'no final response to a cancelled INVITE');
       this.#finish();
     });
-    // If the engine refuses the CANCEL, it has already received the final response, which is on its
-    // way to us.
+    // If the engine rejects the CANCEL, it has already received the final response, which is now on
+    // its way to us.
     this.#link?.request(
       { method: 'CANCEL', uri: invite.uri, stackTxnId: invite.stackTxnId },
       () => undefined,
@@ -412,8 +416,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const dialog = { dialogId, stored: this.#stored, credentials: this.#route?.credentials };
     try {
       const result = await endDialog(link, dialog, limits.byeTimeoutMs);
-      // The BYE is also lost if it was refused because the link went down. In a bridge, the other
-      // leg may have found out about the lost link first, and hung up this leg.
+      // The BYE is also lost if it was rejected because the link went down. In a bridge, the other
+      // leg may have been the first to notice the lost link, and may have hung up this leg.
       const isLost = result.kind === 'lost' || (result.kind === 'refused' && !link.isUp);
       if (isLost && this.#stored !== undefined) this.#abandon(this.#stored);
       if (result.kind !== 'response') {
@@ -425,8 +429,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   /**
-   * Hands the leg over because its engine is gone. The leg isn't released until it has ended or has
-   * been given up.
+   * Passes the leg on to `onAbandoned` because its engine is gone. The leg isn't released until it
+   * has ended or we've given up on it.
    */
   #abandon(stored: StoredLeg): void {
     this.#ended = this.#dependencies.onAbandoned(stored);

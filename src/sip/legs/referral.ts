@@ -2,7 +2,7 @@
 // Carriers differ:
 // - Some accept the REFER, and report each response to the call that they make.
 // - Some only report the end of that call.
-// - Some hang up and don't report anything (RFC 4488 even allows them to announce that).
+// - Some hang up without reporting anything (RFC 4488 even lets them announce that).
 // - Some accept the REFER and then never send anything.
 
 import type { ReferEvent } from '../../calls/ports.ts';
@@ -18,15 +18,17 @@ import type { Credentials } from '../trunks/routing.ts';
 import { withCredentials } from './invite.ts';
 import { beginTransaction, type TransactionResult } from './transaction.ts';
 
-/** Every SIP stack gives up on a request that isn't answered within 64*T1 (RFC 3261, 17.1.2.2). */
+/**
+ * Every SIP stack gives up on a request that gets no response within 64*T1 (RFC 3261, 17.1.2.2).
+ */
 const answerTimeoutMs = 32_500;
 
 export type ReferralOptions = {
   readonly link: EngineLink;
   readonly dialogId: string;
   /**
-   * Remote target of the dialog. The engine knows it, but our answer to a challenge must contain
-   * it.
+   * Remote target of the dialog. The engine knows this URI, but we need it too in order to answer a
+   * challenge.
    */
   readonly requestUri: string | undefined;
   readonly referTo: string;
@@ -69,7 +71,7 @@ export class Referral {
     return this.#ids.has(id);
   }
 
-  /** Stops the referral, because the dialog has ended or another referral has begun in it. */
+  /** Stops the referral, because its dialog has ended or another referral has started there. */
   stop(): void {
     this.#state = 'over';
     clearTimeout(this.#timer);
@@ -99,8 +101,8 @@ export class Referral {
       timeoutMs: Math.min(answerTimeoutMs, timeoutMs),
       onSent: (request: SentRequest) => this.#noteId(request.get('CSeq')),
     };
-    // Carriers send a BYE right after their 202. The call's outcome depends on which of the two we
-    // handle first, so we handle the response synchronously.
+    // Carriers send a BYE right after their 202. The call's outcome depends on which of these two
+    // messages we handle first, so we handle the response synchronously.
     beginTransaction(link, this.#request(), wait, (result) => this.#onAnswer(result));
   }
 
@@ -181,15 +183,15 @@ export class Referral {
 }
 
 /**
- * The successive REFERs in one dialog. Each NOTIFY belongs to one of them (RFC 3515, section
- * 2.4.6). From the second REFER on, the NOTIFY contains the CSeq of its REFER in `Event:
+ * All REFERs in one dialog, one after another. Each NOTIFY belongs to one of these (RFC 3515,
+ * section 2.4.6). From the second REFER on, the NOTIFY contains the CSeq of its REFER in `Event:
  * refer;id=`. A NOTIFY without an id belongs to the first referral that is still subscribed.
  *
  * If there has been only one REFER, every NOTIFY belongs to it, regardless of its id. Some carriers
  * pass on their next hop's ids, and never report a second REFER.
  */
 export class Referrals {
-  /** The maximum number of transfers per call bounds the length. */
+  /** Bounded by the maximum number of transfers per call. */
   readonly #all: Referral[] = [];
 
   /** Sends the next REFER. The previous referral doesn't report anything after that. */
@@ -200,8 +202,8 @@ export class Referrals {
 
   /**
    * Handles a NOTIFY.
-   * @returns false if the NOTIFY doesn't belong to a referral, because we sent no REFER or none has
-   * this id
+   * @returns false if the NOTIFY doesn't belong to a referral, i.e. if we haven't sent a REFER or
+   * none of our REFERs has this id
    */
   onNotify(request: ReceivedRequest, response: Responder): boolean {
     const [first] = this.#all;
@@ -211,7 +213,7 @@ export class Referrals {
     return referral !== undefined;
   }
 
-  /** Stops the last referral, because the dialog has ended or another referral begins. */
+  /** Stops the last referral, because the dialog has ended or another referral is starting. */
   stop(): void {
     this.#all.at(-1)?.stop();
   }

@@ -1,7 +1,7 @@
-// Ends a leg that this process only knows from its stored state.
-// - If the engine knows the leg, we end it using the engine's ids. We try these ids on an engine at
-//   a different address too, because that may be the same engine under another name, and no other
-//   engine has these ids.
+// Ends a leg that this process didn't place, so all we have is the leg's stored state.
+// - If the engine still has the leg, we end it using the engine's ids. We also try those ids on an
+//   engine at a different address, which may be the same engine under another name. That's safe,
+//   because ids are unique to their engine.
 // - Otherwise we rebuild a BYE from the dialog state. If the engine that could CANCEL a ringing leg
 //   is unreachable, we end that leg the same way, in its early dialog (RFC 3261, 15).
 
@@ -29,7 +29,7 @@ export async function endStoredLegOn(
       ? await endUnanswered(link, leg, limits.crossingMs, remainingMs)
       : await hangUp(link, leg, leg.dialogId, remainingMs);
   if (result !== undefined) return result;
-  // If the request was refused because the link broke, we don't know whether the engine knows the
+  // If the request failed because the link broke, we can't tell whether the engine still has the
   // leg.
   if (!link.isUp) return 'unreachable';
   const bye = rebuiltBye(leg);
@@ -45,7 +45,7 @@ export async function endStoredLegOn(
  * before the process died or while the CANCEL was on its way. In that case, drachtio has derived
  * the dialog id from the Call-ID and the From tag.
  *
- * @returns undefined if the engine doesn't know the leg
+ * @returns undefined if the engine doesn't have the leg
  */
 async function endUnanswered(
   link: EngineLink,
@@ -65,8 +65,8 @@ async function endUnanswered(
   await setTimeout(Math.min(crossingMs, remainingMs()));
   const crossed = await hangUpIfAnswered();
   if (crossed !== undefined) return crossed;
-  // A second CANCEL doesn't go out on the wire. The engine refuses it once the INVITE has its final
-  // response.
+  // A second CANCEL is never sent on the wire. The engine rejects it once the INVITE has received
+  // its final response.
   const isOver = (await cancel(link, leg, remainingMs())) === 'unknown';
   return isOver ? 'ended' : 'cancelled';
 }
@@ -90,7 +90,10 @@ async function cancel(
   return isCancelled ? 'cancelled' : 'unknown';
 }
 
-/** Start of drachtio's error message if it knows the INVITE but has already cancelled it. */
+/**
+ * Start of drachtio's error message for an INVITE that is still pending but has already been
+ * cancelled.
+ */
 const alreadyCancelled = 'internal server error canceling transaction id';
 
 /**
@@ -103,9 +106,9 @@ async function hangUp(
   dialogId: string,
   remainingMs: () => number,
 ): Promise<LegEndResult | undefined> {
-  // We store the leg before the ACK, so we don't know whether the ACK left. A second ACK does no
-  // harm (RFC 3261, 13.2.2.4). There's no need to wait, because the ACK reaches the engine before
-  // the BYE anyway.
+  // We store the leg before the ACK, so we can't tell whether the ACK was sent. A second ACK does
+  // no harm (RFC 3261, 13.2.2.4). There's no need to wait, because the ACK reaches the engine
+  // before the BYE anyway.
   link.request({ method: 'ACK', uri: leg.requestUri, stackDialogId: dialogId }, () => undefined);
   return resultOfBye(
     await transact(
@@ -120,7 +123,7 @@ function dialogIdOf(leg: StoredLeg): string | undefined {
   return leg.localTag === undefined ? undefined : `${leg.sipCallId};from-tag=${leg.localTag}`;
 }
 
-/** @returns undefined if the engine refused to send the BYE because it doesn't know the dialog */
+/** @returns undefined if the engine rejected the BYE because it doesn't have the dialog */
 function resultOfBye(result: TransactionResult): LegEndResult | undefined {
   switch (result.kind) {
     case 'response':
@@ -138,8 +141,8 @@ function resultOfBye(result: TransactionResult): LegEndResult | undefined {
 
 /**
  * Builds a BYE outside of any dialog that the engine knows. Engines don't accept a Route header
- * from their clients, so we can only use the first hop of the route set, as the address to send to.
- * Proxies that record-routed forward the BYE by its request URI.
+ * from their clients, so all we can use of the route set is its first hop, as the address to send
+ * to. Proxies that record-routed forward the BYE by its request URI.
  *
  * @returns undefined if part of the dialog's identity wasn't stored
  */

@@ -1,8 +1,8 @@
 // Decides where to send a call: through one of a trunk's gateways, or directly to the host in a
-// `sip:` target, which must then be in the allowed networks. We decide twice, first when the API
-// receives the request, so that it can reject bad requests with 400, and again when we dial the
-// call. Only the second time do we resolve host names. The INVITE then goes to exactly the address
-// that we checked.
+// `sip:` target, which must then be in the allowed networks. That decision is made twice: when the
+// API receives the request, which lets it reject bad requests with 400, and again when we dial the
+// call. Host names are only resolved the second time, so that the INVITE goes to exactly the
+// address that we've checked.
 
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -30,7 +30,9 @@ export type Route = {
   /** Headers, in lower case, that an application may replace. */
   readonly passHeaders?: readonly string[];
   readonly credentials?: Credentials;
-  /** Name for people and metrics: host:port, followed by the transport unless that's UDP. */
+  /**
+   * Name shown to people and in metrics: host:port, followed by the transport unless that's UDP.
+   */
   readonly gateway: string;
   /** Undefined for a direct call. */
   readonly trunk?: string;
@@ -45,7 +47,7 @@ export type RouteRequest = Pick<PlaceRequest, 'target' | 'trunk' | 'caller'>;
 
 export type ResolveHost = (host: string) => Promise<readonly string[]>;
 
-/** Result of the check before we accept a call. Without `trunk`, it's a direct call. */
+/** Result of the check before we accept a call. `trunk` is omitted for a direct call. */
 export type RoutePlan =
   | { readonly ok: true; readonly trunk?: string }
   | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
@@ -89,7 +91,8 @@ export function createRouter(options: {
     accountId === undefined ? trunks.default : trunks.defaultOf(accountId);
 
   /**
-   * Finds a trunk by name. If the account may not use the trunk, we pretend that it doesn't exist.
+   * Finds a trunk by name. If the account isn't allowed to use the trunk, we pretend that the trunk
+   * doesn't exist.
    */
   const named = (name: string, accountId: string | undefined) => {
     const trunk = trunks.get(name);
@@ -141,8 +144,8 @@ export function createRouter(options: {
 const notAllowedReason = 'the host is not in the allowed networks';
 
 /**
- * Checks a direct call. We only resolve a host name when we dial, so here it passes as long as any
- * network is allowed.
+ * Checks a direct call. We don't resolve host names until we dial, so at this point a host name
+ * passes as long as any network is allowed.
  */
 function planDirect(host: string, networks: readonly Network[]): RoutePlan {
   const mayPass = isIP(host) === 0 ? networks.length > 0 : isAllowed(host, networks);
