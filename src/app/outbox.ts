@@ -1,6 +1,7 @@
-// How a call's events reach their receivers. One statement stores the events and the notifications
-// that we owe for them. After that, the notifier sends the notifications and the relay publishes
-// the events.
+// Connects the parts that store, publish and send a call's events. The outbox stores the events
+// together with the notifications that have to be sent for them. Once both have been stored, the
+// notifier sends the notifications to their receivers, and the relay publishes the events to the
+// stream in NATS.
 
 import { LRUCache } from 'lru-cache';
 import type { AcceptedCall, DialoutRequest } from '../calls/call-types.ts';
@@ -34,9 +35,9 @@ export type OutboxNeeds = {
 };
 
 type Parts = OutboxNeeds & {
-  /** Resolves once all of the call's legs are off the wire. */
+  /** Resolves once all of the call's legs have ended, so no SIP transaction or dialog is left. */
   readonly untilReleased: (callId: CallId) => Promise<void>;
-  /** Called once an ended call's events are all published and its legs are off the wire. */
+  /** Called once an ended call's events have all been published and its legs have ended. */
   readonly onReleased: (callId: CallId) => void;
 };
 
@@ -47,30 +48,39 @@ export type OutboxParts = {
   /** Remembers the request's trace headers, which we publish with the call's events. */
   remember(callId: string, request: Pick<DialoutRequest, 'traceparent' | 'tracestate'>): void;
   /**
-   * Begins a call that this process took. `queued` says whether the call's first event is stored or
-   * published. If that's unknown, we store the event again.
+   * Starts tracking a call that this process has claimed. `queued` says whether the call's first
+   * event has been stored or published. If that's unknown, we store the event again.
    */
   begin(call: AcceptedCall, queued: QueuedEvent): void;
-  /** Notes that a begun call's machine has ended. */
+  /** Notes that the call's state machine has finished. Only for calls passed to `begin`. */
   machineEnded(callId: CallId): void;
-  /** Settles a call. All its events must be on the stream, and its far end must be gone. */
+  /**
+   * Marks a call as settled. All its events must have been published, and its legs must have ended.
+   */
   settle(callId: CallId): void;
-  /** Notes that no far end is left in the call, even if some events aren't published yet. */
+  /**
+   * Notes that all of the call's legs have ended, even if some events haven't been published yet.
+   */
   noteLegsGone(callId: CallId): void;
-  /** Returns true if any of the call's steps or events are still on their way to SQL or NATS. */
+  /**
+   * Returns true while any of the call's steps are still being stored, or any of its events
+   * published.
+   */
   holds(callId: CallId): boolean;
   /** Returns true if there are no steps left to store and no events left to publish. */
   isIdle(): boolean;
 };
 
 /**
- * How long we wait for the outbox and for the publisher to stop. The shutdown has already waited
- * for both. The next process publishes any remaining events from SQL.
+ * How long we wait for the outbox and for the publisher to stop. By then, `settle` in calls.ts has
+ * already given them time to finish, and the next process will publish any remaining events from
+ * the database.
  */
 const stopTimeoutMs = 800;
 /**
- * Maximum number of calls whose trace headers we remember. That's about 100 bytes per call, or 600
- * with a full `tracestate`. Events of any other calls go out without trace headers.
+ * We remember the trace headers of at most this many calls, which takes about 100 bytes per call,
+ * or 600 with a full `tracestate`. Events for any further calls are published without trace
+ * headers.
  */
 const maxTraces = 50_000;
 

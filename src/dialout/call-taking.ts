@@ -1,5 +1,6 @@
-// Decides which calls this process dials. It runs one taker per source, tracks the calls' places in
-// this process and their slots on trunks, and sweeps all sources for waiting calls once per second.
+// Decides which calls this process dials. For each source (a trunk, or all calls without one) a
+// taker claims queued calls. This module tracks how many calls this process has room for and which
+// slots its calls occupy on trunks, and sweeps all sources for waiting calls once per second.
 
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -26,19 +27,22 @@ export type CallTakingPorts = {
   readonly room: () => number;
   /**
    * Returns false if we can't send any more INVITEs, e.g. because the lease is about to expire. If
-   * we took a call anyway, it would fail instead of being dialled by another process.
+   * we claimed a call anyway, it would fail instead of being dialled by another process.
    */
   readonly mayTake: () => boolean;
-  /** Starts the call's machine. Without a turn, the INVITE may leave immediately. */
+  /** Starts the call's state machine. Without a turn, the INVITE may be sent immediately. */
   readonly start: (call: AcceptedCall, queued: QueuedEvent, turn: Turn | undefined) => void;
   /**
-   * Returns true if the call has a machine in this process, or if we're still storing or publishing
-   * its last events.
+   * Returns true if the call has a state machine in this process, or if we're still storing or
+   * publishing its last events.
    */
   readonly isHere: (callId: CallId) => boolean;
-  /** Returns the calls that have a machine in this process. */
+  /** The calls that have a state machine in this process. */
   readonly here: () => readonly CallId[];
-  /** Ends calls that SQL assigns to this process but that have no machine here. */
+  /**
+   * Ends calls that belong to this process according to the database but don't have a state machine
+   * here.
+   */
   readonly endUnknown: (callIds: readonly CallId[]) => Promise<void>;
   readonly ends: Pick<EndRecorder, 'recordQueued'>;
   /** Wakes another process that has room. */
@@ -56,8 +60,8 @@ type HeldCall = {
 };
 
 /**
- * Pause between two attempts to end unknown calls. While SQL or NATS is unreachable, there's no
- * point in retrying every second.
+ * We pause this long between two attempts to end unknown calls. While the database or NATS is
+ * unreachable, there's no point in retrying every second.
  */
 const endUnknownPauseMs = 10_000;
 
@@ -66,8 +70,8 @@ export class CallTaking {
   readonly #takers = new Map<CallSource, SourceTaker>();
   readonly #held = new Map<string, HeldCall>();
   /**
-   * Calls whose legs are off the wire but whose slots we still have to release. If a release fails,
-   * the next sweep retries it.
+   * Calls whose legs have ended but whose slots we still have to release. If a release fails, the
+   * next sweep retries it.
    */
   readonly #unreleased = new Set<CallId>();
   /** Runs one release statement at a time, for all slots that are waiting to be released. */
@@ -84,11 +88,11 @@ export class CallTaking {
   };
   #reserved = 0;
   #waiting = new Map<CallSource, number>();
-  /** Number of calls that this process has taken from each source since the last sweep. */
+  /** Counts the calls that this process has claimed from each source since the last sweep. */
   readonly #taken = new Map<CallSource, number>();
   /**
-   * Calls without a machine that the last sweep found. If the next sweep finds them again, we end
-   * them.
+   * Calls that the last sweep found without a state machine. If the next sweep finds them again, we
+   * end them.
    */
   #suspects: ReadonlySet<CallId> = new Set();
   #endUnknownAfterMs = 0;
@@ -117,7 +121,7 @@ export class CallTaking {
   /**
    * Wakes a source's taker.
    * @param count number of calls known to be waiting. Default: unknown
-   * @returns false if this process has no room or may not take calls
+   * @returns false if this process has no room or may not claim calls
    */
   wake(source: CallSource, count?: number): boolean {
     if (!this.#mayTakeMore()) return false;
@@ -134,8 +138,9 @@ export class CallTaking {
   }
 
   /**
-   * Sweeps all sources. Call once per second. A sweep takes waiting calls whose hint may have been
-   * lost, ends calls that have waited too long, and ends this process's calls that have no machine.
+   * Sweeps all sources. Call once per second. A sweep claims waiting calls whose hint may have been
+   * lost, ends calls that have waited too long, and ends this process's calls that don't have a
+   * state machine.
    * @returns false if there will be nothing to sweep until another call is accepted
    */
   async sweep(): Promise<boolean> {
@@ -167,7 +172,7 @@ export class CallTaking {
   }
 
   /**
-   * Releases the slot of a leg that is off the wire. A first leg's id is the call's id. All other
+   * Releases a leg's slot after the leg has ended. The first leg's id is the call's id. All other
    * ids belong to second legs, which this class doesn't track.
    */
   onReleased(legId: string): void {
@@ -185,14 +190,14 @@ export class CallTaking {
   }
 
   /**
-   * Handles the end of a call's machine. If the call never placed a leg, nothing else would release
-   * its slot.
+   * Called when a call's state machine has finished. If the call never placed a leg, nothing else
+   * would release its slot.
    */
   onEnded(callId: CallId): void {
     if (this.#held.get(callId)?.isPlaced === false) this.onReleased(callId);
-    // Any source with waiting calls can use the free place. We skip a source if we've already taken
-    // all its waiting calls that we know of. The count may be off if other processes took or
-    // accepted calls, but the next sweep corrects it within a second.
+    // There's now room for a call from any source that has waiting calls. We skip a source if we've
+    // already claimed all the waiting calls that we know of. The count may be off if other
+    // processes have claimed or accepted calls, but the next sweep corrects it within a second.
     for (const [source, count] of this.#waiting) {
       if (count > (this.#taken.get(source) ?? 0)) this.wake(source);
     }
@@ -239,8 +244,9 @@ export class CallTaking {
   }
 
   /**
-   * Counts taken calls, but never more than we know to be waiting. Some of the taken calls may be
-   * ones that other processes have accepted since the last sweep, which we don't know about.
+   * Counts claimed calls, but never more than we know to be waiting. Some of the claimed calls may
+   * have been accepted by other processes since the last sweep, so we haven't counted them as
+   * waiting.
    */
   #countTaken(source: CallSource, count: number): void {
     const taken = (this.#taken.get(source) ?? 0) + count;
@@ -267,8 +273,8 @@ export class CallTaking {
       nowMs: () => performance.now(),
       logger,
     });
-    // The trunks file bounds this map, because there is one taker per trunk and one for direct
-    // calls.
+    // The map's size is bounded by the trunks file, because there is one taker per trunk and one
+    // for direct calls.
     this.#takers.set(source, taker);
     return taker;
   }

@@ -45,7 +45,7 @@ export type CommandRoutingPorts = {
 export type NodeCommandRouting = CommandRouting & {
   /**
    * Runs a command that was broadcast to all nodes.
-   * @returns undefined if another node must answer it
+   * @returns undefined if another node has to respond
    */
   runHere(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
 };
@@ -53,8 +53,8 @@ export type NodeCommandRouting = CommandRouting & {
 type Found = CommandReply | 'unknown' | 'here-soon' | 'elsewhere';
 
 /**
- * How often to look for a call that this process has claimed but not started yet. Starting a call
- * takes milliseconds, unless SQL is slow.
+ * How many times we look for a call that this process has claimed but not started yet. Starting a
+ * call takes milliseconds, unless the database is slow.
  */
 const handOverAttempts = 20;
 const handOverPauseMs = 50;
@@ -113,7 +113,8 @@ function doneReply({ id }: Command, state: string): CommandReply {
 }
 
 /**
- * Returns the reply for a call that has ended. A hang-up succeeds, because that's what it wanted.
+ * Returns the reply for a call that has ended. A hang-up command succeeds, because its goal has
+ * been reached.
  */
 function replyAfterEnd(command: Command): CommandReply {
   return command.command === 'hangup' ? doneReply(command, 'ended') : callHasEnded;

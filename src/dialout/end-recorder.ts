@@ -1,5 +1,5 @@
-// Stores the ends of calls that have no machine, because they are still queued, have expired, or
-// belonged to a process that died.
+// Stores the ends of calls that don't have a state machine because they are still queued, have
+// expired, or belonged to a process that died.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { type CallProgress, endEvent } from '../calls/life/call-events.ts';
@@ -8,8 +8,8 @@ import type { CallOutbox } from '../calls/ports.ts';
 
 export type EndRecorder = {
   /**
-   * Stores a call's end, preceded by the events in `missing`, which SQL doesn't have yet. Resolves
-   * when SQL has stored all of them.
+   * Stores a call's end, preceded by the events in `missing`, which the database doesn't contain
+   * yet. Resolves when all of them have been stored.
    * @returns false if the call had already ended or another process owns it
    */
   record(
@@ -17,8 +17,8 @@ export type EndRecorder = {
     end: CallEnd,
     missing: readonly CallEvent[],
     /**
-     * `isRecovered` is true if a far end may still be in the call. Recovery then hangs it up and
-     * marks the call as settled.
+     * `isRecovered` is true if the callee may still be connected. Recovery then hangs up the call
+     * and marks it as settled.
      */
     how: { readonly isRecovered: boolean },
   ): Promise<boolean>;
@@ -35,7 +35,8 @@ export function createEndRecorder(outbox: CallOutbox): EndRecorder {
       const { event } = endEvent(progress, end);
       const step = { events: missing, ending: { event } };
       return (
-        // `isRepeated`, because SQL may already have the dead process's last events.
+        // We set `isRepeated` because the database may already contain the dead process's last
+        // events.
         (await outbox.append(progress.call, step, { isRepeated: true, isRecovered })) === 'stored'
       );
     },

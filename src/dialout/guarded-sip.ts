@@ -1,6 +1,7 @@
-// The SIP port that this process's calls use. It doesn't let any INVITE leave unless we hold the
-// lease. That includes a leg's later INVITEs, because a paused process may wake up long after
-// another process has ended the call. It also reports when a call's legs are off the wire.
+// The SIP port that this process's calls use. It doesn't send any INVITE unless we hold the lease.
+// That includes a leg's later INVITEs, because a paused process may wake up long after another
+// process has ended the call. The port also reports when a call's legs are off the wire, i.e. when
+// no SIP transaction or dialog is left.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
@@ -13,7 +14,7 @@ export type GuardedSip = SipPort & {
   untilReleased(callId: CallId): Promise<void>;
   /** Returns the calls that have a leg on the wire. */
   onTheWire(): readonly CallId[];
-  /** Waits up to `timeoutMs` until none of this process's legs are on the wire. */
+  /** Waits for up to `timeoutMs` until none of this process's legs is on the wire any more. */
   idle(timeoutMs: number): Promise<void>;
   /** Notifies the watcher about all legs from now on. */
   watch(watcher: LegWatcher): void;

@@ -1,5 +1,5 @@
-// Accepts dial-out requests. A request counts as accepted once SQL has stored it. This process then
-// either takes the call immediately, or wakes another process.
+// Accepts dial-out requests. A request counts as accepted once the database has stored it. After
+// that, this process either claims the call immediately or wakes another process.
 
 import { randomUUID } from 'node:crypto';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -30,7 +30,9 @@ export type IntakePorts = {
     call: AcceptedCall,
     queued: CallEvent,
   ) => QueuedNotification | undefined;
-  /** Publishes the `queued` event. Called once SQL has stored the call together with this event. */
+  /**
+   * Publishes the `queued` event. Called once the call has been stored together with this event.
+   */
   readonly onStored: (event: CallEvent, submission: Submission) => void;
   /**
    * Returns true while this process is draining. If we still accepted a call, it would have to wait
@@ -43,8 +45,8 @@ export type IntakePorts = {
 
 export type IntakeLimits = {
   /**
-   * Maximum number of queued calls. Beyond that, we reject requests with 429. At a trunk's default
-   * rate, this many calls wait minutes, not hours.
+   * Once this many calls are queued, we reject requests with 429. At a trunk's default rate, the
+   * queue then takes minutes to dial, not hours.
    */
   readonly maxQueued: number;
   /** Queue time-out for requests that don't set one. */
@@ -78,7 +80,7 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
 
 /**
  * Returns the refusal if we can't accept new calls at the moment.
- * @returns undefined if we can
+ * @returns undefined if we can accept calls
  */
 function currentRefusal(
   ports: IntakePorts,
@@ -105,7 +107,7 @@ async function earlierResultOr(
   try {
     const earlier = await ledger.earlier(call, idempotency);
     if (earlier !== undefined || refusal.kind === 'full') return earlier ?? refusal;
-    // The first request with this key may still be being stored.
+    // We may still be storing the first request with this key.
     return { kind: 'unknown', reason: 'this gateway is shutting down', retryAfterS };
   } catch (error) {
     logger.error({ err: error }, 'an idempotency key could not be looked up');
@@ -167,8 +169,8 @@ function resultForUnstored(
 }
 
 /**
- * Returns the refusal for an app's limit. A daily limit resets at midnight UTC, whereas a limit on
- * concurrent calls may have room again at any moment.
+ * Returns the refusal for a request that exceeds an app limit. A daily limit resets at midnight
+ * UTC, whereas a limit on concurrent calls may have room again at any moment.
  */
 function refusalOf(limit: LimitName, at: Date): SubmitResult {
   if (limit === 'target') return targetForbidden;

@@ -1,5 +1,6 @@
-// Admits second legs. It checks that the app may dial the target, and takes a slot on the trunk at
-// the trunk's pace. Second legs bypass the queue, because someone is waiting on the line.
+// Admits second legs, i.e. the calls to people or systems that a first callee is connected to. It
+// checks that the app may dial the target, and reserves a slot on the trunk at the trunk's pace.
+// Second legs bypass the queue, because someone is already waiting on the line.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -20,11 +21,11 @@ export type SecondLegsPorts = {
   readonly logger: Logger;
 };
 
-/** Pause before the next attempt if the trunk was full or SQL reported an error. */
+/** Pause before the next attempt if the trunk was full or the database reported an error. */
 const retryMs = 250;
 /**
- * Maximum number of attempts to release a slot. If all of them fail, a sweep releases the slot
- * after the call has ended.
+ * After this many failed attempts to release a slot, we leave it to the sweep, which releases the
+ * slot after the call has ended.
  */
 const releaseTries = 20;
 const releaseRetryMs = 500;
@@ -33,7 +34,10 @@ type Admission = Awaited<ReturnType<SecondLegPort['admit']>>;
 
 export class SecondLegs implements SecondLegPort {
   readonly #ports: SecondLegsPorts;
-  /** Ids of second legs that hold a slot, or may hold one because SQL's answer was lost. */
+  /**
+   * Ids of second legs that occupy a slot, or may occupy one because the database's response was
+   * lost.
+   */
   readonly #held = new Set<string>();
 
   constructor(ports: SecondLegsPorts) {
@@ -45,11 +49,11 @@ export class SecondLegs implements SecondLegPort {
     if (refusal === undefined) return { ok: false, reason: 'No longer wanted' };
     if (refusal !== 'allowed') return { ok: false, reason: refusal };
     const { trunk, mode, legId } = transfer;
-    // In a referral, the far end places the call itself, so we don't need a slot.
+    // In a referral, the other side places the call itself, so we don't need a slot.
     if (mode === 'refer' || trunk === undefined) return { ok: true };
     const turn = await this.#whileWanted(isWanted, () => this.#takeSlot(call, legId, trunk));
     if (turn === undefined) {
-      // SQL may have granted a slot although its answer was lost.
+      // The database may have granted a slot even though its response was lost.
       this.giveBack(legId);
       return { ok: false, reason: 'The trunk has no room' };
     }
@@ -95,7 +99,7 @@ export class SecondLegs implements SecondLegPort {
   }
 
   /**
-   * Takes a slot on the trunk.
+   * Reserves a slot on the trunk.
    * @returns undefined if the trunk is full
    */
   async #takeSlot({ callId }: AcceptedCall, legId: string, trunk: string) {

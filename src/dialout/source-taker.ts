@@ -1,16 +1,18 @@
-// Takes calls from one source while this process has room. A source is either a trunk, or all calls
-// that we dial without a trunk. The taker starts each call just before its INVITE may leave. Every
-// node runs one taker per source, and SQL distributes the calls among them.
+// Claims queued calls ("takes" them) from one source while this process has room. A source is
+// either a trunk, or all calls that we dial without a trunk. The taker starts each call just before
+// its INVITE may be sent. Every node runs one taker per source, and the database distributes the
+// calls among them.
 //
 // States:
-// - idle: no take is under way. `wake` ends this state when a call may be waiting or a place may be
-//   free.
-// - asking: a take is under way. Once SQL answers, the taker starts the calls, and asks again if
-//   there may be more.
-// - answer lost: SQL may have assigned calls to this process, and no other process will dial them.
-//   The taker repeats the same take until it gets an answer, even if this process has no room or is
-//   draining. When the process stops, the taker keeps trying for at most `lastAnswerTimeoutMs`.
-// - stopped: the taker takes no more calls.
+// - idle: no take is under way. `wake` ends this state when a call may be waiting or this process
+//   may have room again.
+// - asking: a take is under way. When the database responds, the taker starts the calls, and asks
+//   again if there may be more.
+// - answer lost: the database may have assigned calls to this process, which no other process will
+//   dial. The taker repeats the same take until it gets a response, even if this process has no
+//   room or is draining. When the process stops, the taker keeps trying for at most
+//   `lastAnswerTimeoutMs`.
+// - stopped: the taker doesn't claim any more calls.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -26,32 +28,33 @@ export type TakerPorts = TurnPorts & {
     giveBack(count: number): void;
   };
   /**
-   * Returns false if a taken call would fail, because we couldn't send its INVITE any more by the
-   * time the call is ready.
+   * Returns false if a call that we claimed now would fail, because we'd no longer be allowed to
+   * send its INVITE by the time the call is ready.
    */
   readonly mayTake: () => boolean;
   /**
-   * Starts the machine for a call that was assigned to this process. The INVITE waits for the turn.
-   * Without a turn, the INVITE may leave immediately.
+   * Starts the state machine for a call that was assigned to this process. The INVITE waits for the
+   * turn. Without a turn, it may be sent immediately.
    */
   readonly start: (grant: Grant, turn: Turn | undefined) => void;
 };
 
 /**
- * How far in the future granted starts may lie. This is long enough to make a transaction
- * worthwhile, but short enough that nodes take turns, and that we lose few calls if a node dies.
+ * The database assigns starts up to this far in the future. This is long enough to make a
+ * transaction worthwhile, but short enough that nodes take turns, and that we lose few calls if a
+ * node dies.
  */
 const horizonMs = 200;
 /**
- * How much earlier than the INVITE may leave we start a call's machine. On a busy host, preparing
- * the INVITE takes most of this time.
+ * We start a call's state machine this long before its INVITE may be sent. On a busy host,
+ * preparing the INVITE takes most of this time.
  */
 const preparationMs = 100;
 const maxBatch = 50;
 const failurePauseMs = 1_000;
 /**
- * If SQL hasn't answered after this time, it counts as unreachable. If it did commit the take, the
- * process that takes over ends these calls.
+ * If the database hasn't responded after this time, we treat it as unreachable. If it did commit
+ * the take, the process that takes over from this one ends these calls.
  */
 const lastAnswerTimeoutMs = 10_000;
 
@@ -59,12 +62,12 @@ export class SourceTaker {
   readonly #source: CallSource;
   readonly #ports: TakerPorts;
   readonly #stopping = new AbortController();
-  /** Calls that we've taken but not started yet. */
+  /** Calls that we've claimed but not started yet. */
   readonly #starting = new Map<CallId, Promise<void>>();
   #takeId = 0;
   #isAnswerLost = false;
   #running: Promise<void> | undefined;
-  /** Number of calls to ask for. 0 if there is nothing to ask for. */
+  /** The number of calls to ask for, or 0 if there is nothing to ask for. */
   #wanted = 0;
 
   constructor(source: CallSource, ports: TakerPorts) {
@@ -73,8 +76,8 @@ export class SourceTaker {
   }
 
   /**
-   * True if a take is under way or its answer was lost. In that case, SQL may have assigned calls
-   * to this process that we don't know about yet.
+   * True if a take is under way or the response to it was lost. In that case, the database may have
+   * assigned calls to this process that we don't know about yet.
    */
   get isUnanswered(): boolean {
     return this.#running !== undefined || this.#isAnswerLost;
@@ -85,9 +88,9 @@ export class SourceTaker {
   }
 
   /**
-   * Asks for calls. Call this when calls may be waiting or a place may be free.
+   * Asks for calls. Call this when calls may be waiting or this process may have room again.
    * @param count number of calls known to be waiting. If several nodes accept calls at the same
-   * time, this makes each node take about as many as it accepted. Default: unknown
+   * time, the count makes each node claim about as many calls as it accepted. Default: unknown
    */
   wake(count = maxBatch): void {
     this.#wanted = Math.min(maxBatch, this.#wanted + count);
@@ -98,7 +101,7 @@ export class SourceTaker {
     });
   }
 
-  /** Stops taking calls. Resolves when all taken calls have started. */
+  /** Stops claiming calls. Resolves when all claimed calls have started. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -120,14 +123,14 @@ export class SourceTaker {
   }
 
   /**
-   * Takes calls once.
+   * Claims calls once.
    * @returns milliseconds until the next attempt, or undefined if the taker should wait for `wake`
    */
   async #takeIfRoom(known: number): Promise<number | undefined> {
     const { places, mayTake } = this.#ports;
     if (!mayTake()) return this.#isAnswerLost ? failurePauseMs : undefined;
     const wanted = Math.max(0, Math.min(known, places.free()));
-    // There is no room. When a call ends here, that wakes the taker.
+    // There's no room. The end of any call in this process will wake the taker.
     if (wanted < 1 && !this.#isAnswerLost) return undefined;
     places.hold(wanted);
     try {
@@ -151,7 +154,7 @@ export class SourceTaker {
     );
     this.#isAnswerLost = false;
     for (const grant of answer.grants) this.#startLater(grant, startOf(grant.startInMs));
-    // If so, we've taken all calls that we know of. Other processes ask for the ones that they
+    // If so, we've claimed all calls that we know of. Other processes will ask for those that they
     // accepted.
     const hasAllKnown = answer.grants.length >= wanted && wanted < maxBatch && !isRepeated;
     return hasAllKnown ? undefined : answer.retryInMs;

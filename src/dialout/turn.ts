@@ -1,5 +1,5 @@
-// Decides when a call's INVITE may leave: at the start that the trunk assigned to the call, or at a
-// later start if the call has missed that one.
+// Decides when a call's INVITE may be sent. That's either at the start time that the call was
+// assigned on its trunk, or at a later one if the call has missed it.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -8,15 +8,15 @@ import type { Logger } from '../lib/logger.ts';
 
 /**
  * Bounds for a start on this process's monotonic clock. The true start lies between the two bounds,
- * which differ by the time that SQL's answer may have spent on the network.
+ * which differ by the time that the database's response may have spent on the network.
  */
 export type StartInstant = { readonly earliestMs: number; readonly latestMs: number };
 
 export type TurnPorts = {
   readonly takes: Pick<CallTakes, 'nextStart'>;
   /**
-   * Returns the current limits, which may change when trunks are reloaded. Undefined if the trunk
-   * no longer has limits.
+   * Returns the current limits, which may change when trunks are reloaded, or undefined if the
+   * trunk no longer has any.
    */
   readonly limits: () => TrunkLimits | undefined;
   readonly nowMs: () => number;
@@ -26,20 +26,20 @@ export type TurnPorts = {
 /**
  * A call has missed its start if it's late by more than both `lateMs` and `lateShare` of the
  * interval between two starts. Such a call would crowd the following starts, on this node or
- * another, so it takes a new start. The share matters on slow trunks, where the next start is far
- * away.
+ * another, so it requests a new start. The share matters on slow trunks, where the next start is
+ * far away.
  */
 const lateMs = 40;
 const lateShare = 0.1;
 /**
- * If a host is late this often in a row, it's overloaded. Without this limit, its calls would never
- * leave.
+ * A host that is late this many times in a row is overloaded. Without this limit, its calls would
+ * never be dialled.
  */
 const maxTurns = 5;
 
 /**
- * Asks SQL for a start, and uses the round-trip time to convert that start to this process's clock.
- * We don't read any other clock.
+ * Asks the database for a start, and uses the round-trip time to convert that start to this
+ * process's clock. We don't read any other clock.
  */
 export async function timed<Answer extends { readonly tookMs: number }>(
   nowMs: () => number,
@@ -79,9 +79,9 @@ export function createTurn(
 }
 
 /**
- * Takes a new start.
- * @returns undefined if SQL doesn't assign one. The INVITE then leaves immediately, because a late
- * call is better than no call
+ * Requests a new start.
+ * @returns undefined if the database doesn't assign one. The INVITE is then sent immediately,
+ * because a late call is better than no call
  */
 async function nextStart(
   { nowMs, takes, logger }: TurnPorts,

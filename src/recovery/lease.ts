@@ -1,7 +1,7 @@
 // This process's lease. We renew it periodically, and never treat it as held for longer than the
 // database granted. After being paused or cut off, a process doesn't store any events until the
-// database confirms that it still owns its calls. If another process has taken over those calls, it
-// never stores an event again.
+// database confirms that the process still owns its calls. If another process has taken over those
+// calls in the meantime, the old owner never stores an event again.
 
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -9,8 +9,8 @@ import { within } from '../lib/within.ts';
 
 export type LeasePorts = {
   /**
-   * Renews the lease in SQL. Resolves to false if this process has been marked lost. Rejects while
-   * the database is unreachable.
+   * Renews the lease in the database. Resolves to false if this process has been marked lost, and
+   * rejects if the database is unreachable.
    */
   readonly renew: (how: { readonly afterFailure: boolean }) => Promise<boolean>;
   /** Monotonic clock that keeps running while the process is stopped (CLOCK_MONOTONIC). */
@@ -20,14 +20,14 @@ export type LeasePorts = {
 };
 
 /**
- * We only take a call while at least an eighth of the lease is left (usually one second of eight),
- * because its INVITE must leave while we still hold the lease.
+ * We only claim a call while at least an eighth of the lease is left (usually one second of eight),
+ * because the call's INVITE must be sent while we still hold the lease.
  */
 const takeMarginsPerLease = 8;
 const renewalsPerLease = 4;
 /**
- * Renewal attempts per lease after a failure. If a process couldn't renew for nearly a whole lease,
- * it mustn't wait long once the database is back.
+ * Renewal attempts per lease after a failure. If a process hasn't been able to renew for nearly a
+ * whole lease, it can't afford to wait long once the database is back.
  */
 const triesPerLease = 16;
 
@@ -48,8 +48,8 @@ export class Lease {
   }
 
   /**
-   * Starts renewing. The registration that we requested at `registeredAtMs` granted the first
-   * lease.
+   * Starts renewing. We obtained the first lease with the registration that was requested at
+   * `registeredAtMs`.
    */
   start(registeredAtMs: number): void {
     this.#heldUntilMs = registeredAtMs + this.#leaseMs;
@@ -61,22 +61,22 @@ export class Lease {
   }
 
   /**
-   * True if enough of the lease is left to take a call and send its INVITE. A call that we took at
-   * the last moment would fail.
+   * True if enough of the lease is left to claim a call and send its INVITE. If we claimed a call
+   * at the last moment, it would fail.
    */
   get mayTake(): boolean {
     return this.#isHeldFor(this.#leaseMs / takeMarginsPerLease);
   }
 
   /**
-   * Waits for the lease. Resolves when it is held again. Rejects if it never will be.
-   * @returns undefined if the lease is held right now, so the caller doesn't need to wait
+   * Waits until we hold the lease again. Rejects if we've lost it for good.
+   * @returns undefined if we hold the lease right now, so there's nothing to wait for
    */
   untilHeld(): Promise<void> | undefined {
     if (this.isHeld) return undefined;
     if (this.#state !== 'running') return Promise.reject(new Error(`the lease is ${this.#state}`));
-    // We don't need to limit the number of waiters. Each waiter holds events, and the publisher
-    // limits those.
+    // We don't need to limit the number of waiters, because each of them has events to store, and
+    // the publisher limits those.
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
     });
@@ -123,7 +123,7 @@ export class Lease {
       this.#isFailing = false;
       if (this.#state !== 'running') return;
       if (isRenewed) {
-        // SQL may have answered a later renewal first.
+        // The response to a later renewal may have arrived first.
         this.#heldUntilMs = Math.max(this.#heldUntilMs, askedAtMs + this.#leaseMs);
         this.#settle();
       } else this.#lose();

@@ -1,5 +1,5 @@
-// If a call's process was lost, rebuilds the call's progress from stored events, and finds the
-// events that SQL lacks. All functions here are pure.
+// Rebuilds the progress of a call whose process was lost from its stored events, and finds the
+// events that the database lacks. All functions here are pure.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { amdStoppedEvent } from '../calls/detection/detection-events.ts';
@@ -12,16 +12,16 @@ import type { TransferSummary } from '../calls/transfer/transfer-contract.ts';
 export type Rebuilt = {
   readonly progress: CallProgress;
   /**
-   * Events that SQL doesn't have, in order, including an `amd_stopped` that is still owed. The
-   * terminal event comes after them.
+   * Events that the database doesn't contain, in order, including an `amd_stopped` event if the
+   * lost process didn't send one. The terminal event follows them.
    */
   readonly missing: readonly CallEvent[];
 };
 
 /**
  * Rebuilds a call's progress and continues its sequence numbers.
- * @param onStream the call's events on the stream, in order. If SQL has been restored from a
- * backup, the stream contains events that SQL lacks
+ * @param onStream the call's events on the stream, in order. If the database has been restored from
+ * a backup, the stream contains events that it lacks
  */
 export function rebuild(
   unfinished: UnfinishedCall,
@@ -41,7 +41,8 @@ export function rebuild(
 }
 
 /**
- * Merges the events from SQL and the stream. If both contain the same sequence number, SQL wins.
+ * Merges the events from the database and the stream. If both contain an event with the same
+ * sequence number, the database wins.
  */
 function knownEvents(
   { events }: UnfinishedCall,
@@ -80,8 +81,8 @@ function failedAttemptsIn(events: readonly CallEvent[]): CallProgress['failedAtt
 }
 
 /**
- * Returns the last transfer's summary. If the transfer was still under way, it ended with its
- * process.
+ * Returns the last transfer's summary. If the transfer was still under way, it ended when the
+ * process was lost.
  */
 function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
   const last = events.findLast(({ type }) => type.startsWith('transfer-'));

@@ -1,6 +1,7 @@
-// Finishes the work of lost processes. It ends the calls that they were dialling or had up, and
-// settles the ends that they stored. Each call gets exactly one terminal event, and its far end
-// gets a BYE. We never dial a call again.
+// Finishes the work of lost processes. Recovery ends the calls that these processes were dialling
+// or had connected, and publishes the stored events of calls that have already ended. Each call
+// gets exactly one terminal event, and a BYE is sent to anyone who's still connected. We never dial
+// a call again.
 
 import { setMaxListeners } from 'node:events';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -37,43 +38,46 @@ export type RecoveryPorts = {
     ): Promise<readonly UnsettledEnd[]>;
   };
   /**
-   * Returns the call's events on the stream, in order. The stream may contain more events than SQL.
+   * Returns the call's events on the stream, in order. The stream may contain events that the
+   * database lacks.
    */
   readonly eventsOnStream: (call: AcceptedCall) => Promise<readonly CallEvent[]>;
   readonly sip: Pick<SipPort, 'endOrphan'>;
   /**
-   * Returns the calls that don't need recovery, because their legs are on the wire and this process
-   * is still handling them.
+   * Returns the calls that this process is still handling, and that therefore don't need recovery.
+   * Their legs are on the wire.
    */
   readonly underWay: () => readonly CallId[];
-  /** Returns true if this process is still storing or publishing events of the call. */
+  /** Returns true while this process is storing or publishing the call's events. */
   readonly isUnderWay: (callId: CallId) => boolean;
   readonly ends: Pick<EndRecorder, 'record'>;
   readonly outbox: CallOutbox;
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
   /**
-   * Marks the call as settled, because all its events are on the stream and every far end has left
-   * it.
+   * Marks the call as settled, which means that all its events have been published to the stream
+   * and all its legs have ended.
    */
   readonly settle: (callId: CallId) => void;
-  /** Records that every far end has left the call. Some of its events may still be unpublished. */
+  /**
+   * Records that all of the call's legs have ended. Some of its events may still be unpublished.
+   */
   readonly noteLegsGone: (callId: CallId) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 };
 
-/** Number of calls that we end or settle concurrently. */
+/** We end or settle this many calls concurrently. */
 const batchSize = 50;
-/** More than the live calls that a single process can have, so they can't hide a lost call. */
+/** A single process can't have this many live calls, so they can never hide a lost call. */
 const unfinishedLimit = 10_000;
 /**
- * Maximum number of concurrent hang-ups. If far ends don't respond, each hang-up takes seconds, and
- * there may be hundreds of them.
+ * Limits how many legs we hang up concurrently. If the other side doesn't respond, a hang-up takes
+ * seconds, and there may be hundreds of them.
  */
 const maxHangUpsAtOnce = 100;
 /**
- * Limits how long we wait for an unreachable engine. By then, the far end has given up on its own,
- * because no timer in RFC 3261 is longer than 3 min.
+ * Limits how long we keep trying to reach an unreachable engine. By then, the other side has given
+ * up on its own, because no timer in RFC 3261 is longer than 3 min.
  */
 const farEndTries = 150;
 const farEndPauseMs = 2_000;
@@ -84,47 +88,48 @@ const farEndPauseMs = 2_000;
 const lateAnswerTries = 32;
 const lateAnswerPauseMs = 500;
 
-// States of a call without a machine:
-// - unfinished: SQL has no end for the call and assigns the call to this process, which either took
-//   it over from a lost process or asked for it by id. Recovery starts to hang up the far end,
-//   reads the call's events, and stores its end. The state lasts until SQL has the end. If that
-//   fails, the next sweep finds the call again.
-// - owed: SQL has the call's end, but the call isn't marked as settled. Recovery publishes the
-//   events that may be missing on the stream, which drops duplicates by id. Once these events are
-//   published and the far end has left the call, it marks the call as settled in SQL. If that
-//   fails, the next sweep finds the call again.
-// - done: the call is marked as settled, and recovery has forgotten about it.
+// States of a call that doesn't have a state machine:
+// - unfinished: according to the database, the call hasn't ended and belongs to this process, which
+//   has either taken it over from a lost process or asked for it by id. Recovery starts hanging up
+//   the call's legs, reads the call's events, and stores the end. If the end can't be stored, the
+//   call remains in this state until the next sweep finds it again.
+// - owed: the end has been stored, but the call hasn't been marked as settled yet. Recovery
+//   publishes the events that may be missing from the stream, which drops duplicates by id. Once
+//   these events have been published and the legs have ended, recovery marks the call as settled in
+//   the database. If that fails, the next sweep finds the call again.
+// - done: the call has been marked as settled, and recovery has forgotten about it.
 //
-// States of a far end, provided that its leg was stored. No matter how often someone requests a
-// hang-up, each call has only one sequence of attempts:
-// - waiting: all places for concurrent hang-ups are in use. The state lasts until a place becomes
-//   free, or this process stops.
+// States of a leg that was stored. No matter how often someone requests a hang-up, each call has
+// only one sequence of attempts:
+// - waiting: we've reached the maximum number of concurrent hang-ups. The leg waits until another
+//   hang-up finishes, or this process stops.
 // - hanging up: we've asked the engine to end the leg. The next state is `over` if the leg has
 //   ended or the engine doesn't know it, and `pausing` if we can't reach the engine or have only
-//   sent a CANCEL.
-// - pausing: the leg waits without using a place. After the pause, it goes back to `waiting`.
+//   sent a CANCEL so far.
+// - pausing: the leg doesn't count towards the maximum while it pauses. After that, it goes back to
+//   `waiting`.
 // - over: the leg has ended, or we've stopped waiting for the engine or for a 200 OK that crossed
 //   the CANCEL. If the engine doesn't know the dialog, either the engine was restarted, or the lost
-//   process ended the dialog but couldn't store that. We send the far end a BYE in both cases. If
-//   it has already left the call, it responds with 481.
+//   process ended the dialog but couldn't store that. In both cases we send a BYE, and if the other
+//   side has already left the call, it responds with 481.
 //
-// `stop` leaves every call in its current state. SQL has everything that the next process needs to
-// finish the work.
+// `stop` leaves every call in its current state. The next process can finish the work from what's
+// in the database.
 
 /** Ends the calls of lost processes, and settles ended calls, including this process's own. */
 export class Recovery {
   readonly #ports: RecoveryPorts;
   readonly #ownerId: string;
   readonly #stopped = new AbortController();
-  /** Ended calls that we are settling at the moment. */
+  /** Ended calls that we are currently settling. */
   readonly #owed = new Set<CallId>();
   /**
-   * The hang-up of each call's legs. The promise resolves to true when all legs have ended. Entries
-   * stay until their call is settled.
+   * Tracks the hang-up of each call's legs. The promise resolves to true when all legs have ended.
+   * An entry remains until its call has been settled.
    */
   readonly #farEnds = new Map<CallId, Promise<boolean>>();
   readonly #turns = takeTurns(
-    // The queue doesn't need its own limit, because each waiting far end also has an entry in
+    // The queue doesn't need its own limit, because every waiting leg's call has an entry in
     // `#farEnds`.
     { running: maxHangUpsAtOnce, waiting: Number.POSITIVE_INFINITY },
     () => new Error('too many far ends'),
@@ -137,15 +142,15 @@ export class Recovery {
     setMaxListeners(unfinishedLimit, this.#stopped.signal);
   }
 
-  /** Stops the work. The next process finishes the rest. */
+  /** Stops working. The next process will finish the rest. */
   stop(): void {
     this.#stopped.abort();
   }
 
   /**
-   * Ends all calls that were taken over from lost processes. Resolves when SQL has their ends. If a
-   * call can't be ended, we log it and count it as failed. The far ends are hung up in the
-   * background, and `settleEnds` takes care of anything that isn't done by then.
+   * Ends all calls that were taken over from lost processes, and resolves when the ends have been
+   * stored. If a call can't be ended, we log that and count the call as failed. Legs are hung up in
+   * the background. `settleEnds` takes care of any that are still up by then.
    */
   async endTakenOver(): Promise<{ readonly ended: number; readonly failed: number }> {
     const found = await this.#ports.ledger.unfinished(this.#ownerId, 'taken over', unfinishedLimit);
@@ -160,8 +165,8 @@ export class Recovery {
   }
 
   /**
-   * Ends this process's calls that have no machine, either because the machine failed or because
-   * the answer to a take was lost.
+   * Ends this process's calls that don't have a state machine, either because it failed or because
+   * the database's response was lost when we claimed the call.
    */
   async endOwn(callIds: readonly CallId[]): Promise<void> {
     const { ledger, logger } = this.#ports;
@@ -170,22 +175,23 @@ export class Recovery {
       const { call, legs } = unfinished;
       logger.warn({ callId: call.callId }, 'ending a call without a machine');
       await this.#tryToEnd(unfinished);
-      // We don't await this, because it takes seconds if the far end doesn't respond.
+      // We don't await this, because it takes seconds if the other side doesn't respond.
       const isEnding = this.#endFarEnds(call.callId, legs);
       const hungUp = isEnding.finally(() => this.#farEnds.delete(call.callId));
       inBackground(hungUp, logger, 'hanging up a far end');
     }
     if (found.length === 0) return;
-    // We don't await this either, because NATS may be unreachable.
+    // This isn't awaited either, because NATS may be unreachable.
     this.settleEnds().catch((error: unknown) =>
       logger.warn({ err: error }, 'ends of calls without a machine are still owed'),
     );
   }
 
   /**
-   * Settles this process's ended calls. Publishes their events, and hangs up the far ends of calls
-   * that were taken over. The hang-ups continue in the background. Resolves when the events are
-   * published, or when `until` is aborted. While NATS is unreachable, this method waits.
+   * Settles this process's ended calls: publishes their events, and hangs up the remaining legs of
+   * calls that were taken over. The hang-ups continue in the background. Resolves when the events
+   * have been published, or when `until` is aborted. If NATS is unreachable, this method waits for
+   * it.
    */
   async settleEnds(until?: AbortSignal): Promise<void> {
     // The next sweep retries these calls. Without this list, the loop would keep finding them
@@ -210,7 +216,8 @@ export class Recovery {
   }
 
   /**
-   * Settles one call. Resolves when its events are published, and doesn't wait for a hang-up.
+   * Settles one call. Resolves when its events have been published, without waiting for any
+   * hang-up.
    * @returns false if the events couldn't be published
    */
   async #settle({ call, events, legs }: UnsettledEnd): Promise<boolean> {
@@ -240,7 +247,7 @@ export class Recovery {
   }
 
   /**
-   * Hangs up a call's legs. If that's already under way, joins it.
+   * Hangs up a call's legs, or joins a hang-up that's already under way.
    * @returns false if this process stops before all legs are certainly over
    */
   #endFarEnds(callId: CallId, legs: readonly StoredLeg[]): Promise<boolean> {
@@ -264,7 +271,7 @@ export class Recovery {
     let lateAnswers = 0;
     for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
       const farEnd = await this.#hangUpInTurn(callId, leg);
-      // Only log changes, because an unreachable far end usually stays unreachable for a while.
+      // Only log changes, because a leg usually remains unreachable for a while.
       if (farEnd !== logged)
         logger.info({ callId, farEnd }, 'tried to hang up the far end of a call without a process');
       logged = farEnd;
@@ -275,14 +282,14 @@ export class Recovery {
     return !this.#stopped.signal.aborted;
   }
 
-  /** Hangs up once a place for concurrent hang-ups is free. Pausing legs don't use a place. */
+  /** Hangs up the leg as soon as fewer than `maxHangUpsAtOnce` hang-ups are running. */
   async #hangUpInTurn(callId: CallId, leg: StoredLeg): Promise<LegEndResult> {
     return await this.#turns(async () =>
       this.#stopped.signal.aborted ? 'unreachable' : await this.#hangUp(callId, leg),
     );
   }
 
-  /** Resolves after the time, or when this process stops. */
+  /** Resolves after `pauseMs`, or earlier if this process stops. */
   async #pause(pauseMs: number): Promise<void> {
     await within(new Promise(() => undefined), pauseMs, this.#stopped.signal);
   }
@@ -303,8 +310,7 @@ export class Recovery {
    */
   async #tryToEnd(unfinished: UnfinishedCall): Promise<boolean> {
     const { call, legs } = unfinished;
-    // Hang up the far end even if we can't read the call's events right now. `settleEnds` checks
-    // the result.
+    // Hang up even if we can't read the call's events right now. `settleEnds` checks the result.
     this.#endFarEnds(call.callId, legs).catch(() => undefined);
     try {
       await this.#recordEnd(unfinished, await this.#ports.eventsOnStream(call));
@@ -320,13 +326,13 @@ export class Recovery {
 
   async #recordEnd(unfinished: UnfinishedCall, onStream: readonly CallEvent[]): Promise<void> {
     const { ends, outbox, clock } = this.#ports;
-    // If a lost process stored its last events, they may not have made it onto the stream.
-    // `settleEnds` publishes them, in order.
+    // The last events that a lost process stored may not have made it onto the stream. `settleEnds`
+    // publishes them in order.
     const isTakenOver = unfinished.ownerId !== this.#ownerId;
     const how = { isRecovered: isTakenOver || unfinished.legs.length > 0 };
-    // If the stream has an end that SQL lacks, SQL has been restored from a backup. Receivers
-    // already have that end, so we store the same one. A different end with the same id would
-    // contradict it.
+    // If the stream contains an end that the database lacks, the database has been restored from a
+    // backup. Receivers already have that end, so we store it again. A different end with the same
+    // id would contradict what they know.
     const endOnStream = onStream.find(isEnd);
     if (endOnStream !== undefined) {
       const step = { events: [], ending: { event: endOnStream } };
@@ -349,7 +355,7 @@ function isOver(farEnd: LegEndResult, lateAnswers: number): boolean {
   return farEnd === 'ended' || farEnd === 'gone' || lateAnswers === lateAnswerTries;
 }
 
-/** Returns how the owner was lost. An owner id identifies a node and one of its starts. */
+/** Returns how the owner was lost. An owner id identifies a node and one of its runs. */
 function lossOf(lost: string, own: string): GatewayLoss {
   if (lost === own) return 'failed';
   const nodeOf = (ownerId: string): string => ownerId.slice(0, ownerId.lastIndexOf('/'));

@@ -1,21 +1,28 @@
-// Stores call updates in one statement, and therefore in one commit. It writes events, the state of
-// the calls' rows, the notifications that the events owe, and the notification queues.
+// Stores steps (a call's new events and the state that they lead to) in one statement, and
+// therefore in one commit. The statement inserts the events, updates the calls' rows, inserts the
+// notifications that have to be sent for the events, and creates or updates the notification
+// queues.
 //
 // The fence: a call only accepts events from the process that owns it, and none after its end. A
 // process that takes over a lost process's calls sets their `owner_id` first, so steps that the
-// lost process still sends match no row. The statement stores the leg of such a step nevertheless,
-// because another process has to hang it up. It never replaces the leg of an established dialog.
+// lost process is still sending don't match any row. The statement stores such a step's leg
+// nevertheless, because another process has to hang it up. The leg of an established dialog is
+// never replaced.
 //
-// An answered call never ends as failed, even if some process believes that it failed. Such a step
-// matches no row. Recovery later finds that the call has no end, and ends it based on its row.
+// An answered call never ends as failed. If a process tries to store a failure although the answer
+// has been stored, its step doesn't match any row. Recovery later finds that the call hasn't ended
+// yet, and ends it based on its row.
 //
-// If the database's response is lost and the step is repeated, the result is the same, because the
-// statement recognises the end by its event, and events and notifications by their keys.
+// If we repeat a step because the database's response was lost, the result is the same. The
+// statement recognises a stored end by its event, and stored events and notifications by their
+// keys.
 
 import type { Day } from '../days.ts';
 import { fewRows } from '../few-rows.ts';
 
-/** The ending that applies. Some endings depend on whether the answer was stored. */
+/**
+ * Selects the ending that applies, because some endings depend on whether the answer was stored.
+ */
 const ending =
   'case when i.ending_if_answered is not null and c.answered_at is not null then i.ending_if_answered else i.ending end';
 
@@ -23,7 +30,7 @@ const isAnswer = 'i.answered_at is not null';
 const rings =
   "i.ringing_at is not null and c.answered_at is null and c.state in ('queued', 'dialing')";
 
-/** The steps ($1). Each call has one row here, because a statement can only change a row once. */
+/** The steps ($1), with one row per call, because a statement can only change a row once. */
 const given = `given as materialized (
   select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean,
     ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb,
@@ -32,9 +39,9 @@ const given = `given as materialized (
 )`;
 
 /**
- * Updates the calls' rows on behalf of this process ($2). The condition is the fence, so this
- * returns the calls that accept their step. All other parts except `legs` and `released` only store
- * data for these calls.
+ * Updates the calls' rows on behalf of this process ($2). The condition is the fence, so the
+ * returned rows are the calls that accept their step. Except for `legs` and `released`, all other
+ * parts only store data for these calls.
  */
 const moved = `moved as (
   update calls c set
@@ -78,7 +85,7 @@ const legs = `legs as (
   where known.leg ->> 'dialogId' is null or excluded.leg ->> 'dialogId' is not null
 )`;
 
-/** Deletes the legs that are off the wire, i.e. the entries of $8 without a leg. */
+/** Deletes the legs that have ended on the wire, i.e. the entries of $8 without a leg. */
 const released = `released as (
   delete from call_legs known
   using json_to_recordset($8::json) as l(call_id text, leg_id text, leg jsonb)
@@ -98,7 +105,7 @@ const stored = (day: Day) => `stored as (
   returning call_id
 )`;
 
-/** The notifications ($4) that the stored events owe. `only_if` works as for events. */
+/** The notifications ($4) to send for the stored events. `only_if` works as it does for events. */
 const owed = `owed as materialized (
   select n.* from json_to_recordset($4::json) as n(event_id text, call_id text, app_id text,
     account_id text, bot_id text, origin text, sequence integer, body text, lease boolean,
@@ -108,8 +115,8 @@ const owed = `owed as materialized (
 )`;
 
 /**
- * For each owed notification, adds whether the receiver has answered 410 to an earlier notification
- * of the same call.
+ * Adds to each of these notifications whether its receiver has responded with 410 to an earlier
+ * notification for the same call.
  */
 const judged = (day: Day) => `judged as materialized (
   select owed.*, (
@@ -118,7 +125,9 @@ const judged = (day: Day) => `judged as materialized (
   from owed
 )`;
 
-/** Inserts the notifications at time $5. After a 410 they are dead letters from the start. */
+/**
+ * Inserts the notifications at time $5. After a 410 response, they are inserted as dead letters.
+ */
 const inserted = (day: Day) => `inserted as (
   insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body,
     state, attempts, created_at, failed_at, failure)
@@ -131,12 +140,13 @@ const inserted = (day: Day) => `inserted as (
 )`;
 
 /**
- * The queue of each call with a new pending notification, and whether this process leases it.
+ * The queue of each call with a new pending notification, and whether this process should lease
+ * that queue.
  *
- * A statement sees the rows that existed when it began. A queue that existed then may be gone by
- * the time `queued` inserts, because another process has let it go, and the receiver may have
- * answered 410. In that case `queued` creates a new queue, but without a lease. The dispatcher
- * re-reads that queue (`loadStatement`) before it sends anything, and finds the 410.
+ * A statement only sees the rows that existed when it started. By the time `queued` inserts its
+ * rows, another process may have deleted such a queue, possibly because the receiver responded with
+ * 410. In that case `queued` creates a new queue without a lease. The dispatcher re-reads the queue
+ * (`loadStatement`) before it sends anything, so it will find the 410 response.
  */
 const queues = `queues as (
   select inserted.call_id,
@@ -148,10 +158,10 @@ const queues = `queues as (
 )`;
 
 /**
- * Creates the queues, leased until $6, or makes existing queues due. While a queue is retrying a
- * notification, it keeps the time of its next attempt, unless the notification was refused before
- * $7. An existing lease is extended by a millisecond, so that the dispatcher that holds it notices
- * the addition.
+ * Creates the queues with a lease until $6, or makes existing queues due. A queue that is retrying
+ * a notification keeps the time of its next attempt, unless the receiver rejected that notification
+ * (4xx) before $7. An existing lease is extended by a millisecond, so that the dispatcher that
+ * holds it notices the addition.
  */
 const queued = (day: Day) => `queued as (
   insert into notification_lanes as lane (call_id, day, account_id, origin, next_attempt_at,
@@ -185,7 +195,7 @@ from moved
 left join (select call_id, count(*) as stored from stored group by call_id) s using (call_id)
 left join queued using (call_id)`;
 
-/** The statement for calls that were accepted on `day`. It is prepared once per day. */
+/** Returns the statement for calls that were accepted on `day`. It is prepared once per day. */
 export const appendStatement = (day: Day) => ({
   name: `append to calls of ${day}`,
   text: `with ${[

@@ -1,4 +1,5 @@
-// Turns calls' steps into rows for `appendStatement`, and its response into one result per step.
+// Converts steps (a call's new events and the state that they lead to) into rows for
+// `appendStatement`, and the statement's response into one result per step.
 
 import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
@@ -11,13 +12,13 @@ import { appendStatement } from './append-statement.ts';
 export type WaitingStep = {
   readonly call: AcceptedCall;
   readonly step: CallStep;
-  /** True if no process has taken the call. */
+  /** True if no process has claimed the call. */
   readonly isUntaken: boolean;
-  /** True if some of the step may already be stored. */
+  /** True if part of the step may already be stored. */
   readonly isRepeated: boolean;
 };
 
-/** A notification that an event owes. It is signed and sent in this form. */
+/** A notification that has to be sent for an event. It is signed and sent in this form. */
 export type OwedNotification = {
   readonly eventId: string;
   readonly callId: string;
@@ -38,24 +39,24 @@ export type AppendPorts = {
   /**
    * Builds the notification for an event.
    *
-   * @returns undefined if the event owes no notification
+   * @returns undefined if the event doesn't need a notification
    */
   readonly owedFor: (call: AcceptedCall, event: CallEvent) => OwedNotification | undefined;
   /**
    * Returns the sequence number of the last event that is known to be on the stream.
    *
-   * @returns undefined if nothing new is known
+   * @returns undefined if we don't know of any newly published events
    */
   readonly publishedThrough: (callId: string) => number | undefined;
   readonly now: () => Date;
-  /** Returns when the lease ends if the queue is created at `now`. */
+  /** Returns when the lease of a queue that is created at `now` expires. */
   readonly leaseUntil: (now: Date) => Date;
-  /** How long a refused notification holds up later notifications. */
+  /** How long a notification that was rejected (4xx) holds up the call's later notifications. */
   readonly passRefusedAfterMs: number;
 };
 
 export type AppendedStep =
-  /** The call has ended, or another process owns it. */
+  /** The call has already ended, or another process owns it. */
   | { readonly kind: 'not owned' }
   /** Another process has stored different events under these sequence numbers. */
   | { readonly kind: 'contradicted' }
@@ -64,14 +65,14 @@ export type AppendedStep =
       readonly events: readonly CallEvent[];
       readonly owed: readonly OwedNotification[];
       readonly storedAt: Date;
-      /** Whether the call's first event is known to be on the stream. */
+      /** True if we know that the call's first event has been published. */
       readonly isQueuedPublished: boolean;
       /**
-       * When this process's lease of the queue ends. Omitted if this process does not hold the
+       * When this process's lease on the queue expires. Omitted if this process doesn't hold the
        * lease.
        */
       readonly leasedUntil?: Date;
-      /** Whether the statement created the queue. */
+      /** True if the statement created the queue. */
       readonly isNewQueue: boolean;
     };
 
@@ -89,7 +90,7 @@ type OnlyIf = 'answered' | 'unanswered';
 type Candidate = { readonly event: CallEvent; readonly onlyIf?: OnlyIf };
 
 /**
- * Appends steps of different calls. All of these calls must have been accepted on the same day.
+ * Appends one step for each of several calls, all of which must have been accepted on the same day.
  * Returns one result per step, in the same order.
  */
 export async function appendSteps(
@@ -177,8 +178,8 @@ function toAppendedStep(
   const holds = ({ onlyIf }: { readonly onlyIf?: OnlyIf | undefined }): boolean =>
     onlyIf === undefined || onlyIf === holding;
   const events = candidates.filter(holds).map(({ event }) => event);
-  // The state machine gave up on this answer, but the answer was stored. Append its events again so
-  // that they are published.
+  // The state machine stopped waiting for this answer to be stored, but the database did store it.
+  // We append the answer's events again so that they are published.
   const isDoubted = row.is_answered && waiting.step.ending?.ifAnswered !== undefined;
   const mayBeKnown = waiting.isRepeated || isDoubted;
   if (!mayBeKnown && row.stored < events.length) return { kind: 'contradicted' };

@@ -1,22 +1,25 @@
-// Stores updates to this process's calls. At most one step waits per call, and later steps are
-// folded into it. All waiting steps share a statement.
+// Stores the progress of this process's calls in the database. A step consists of a call's new
+// events and the state that they lead to. Each call has at most one waiting step, because later
+// steps are folded into it. All waiting steps are then written by a single statement.
 //
-// A step has two states:
+// A step goes through two states:
 //
-// waiting: in memory, until the next statement. If an answer is among the waiting steps, that
-// statement is sent immediately. Otherwise it's sent after a few milliseconds, so that steps in
-// quick succession share a commit.
+// waiting: the step is in memory until the next statement is sent. If one of the waiting steps says
+// that a callee has picked up, the statement is sent immediately. Otherwise it's sent after a few
+// milliseconds, so that steps in quick succession share a commit.
 //
-// under way: in a statement. Four results are possible:
+// under way: the step is part of a statement that the database is executing, with four possible
+// results:
 // - Stored: the outbox reports this to the appender and to `onStored`.
-// - No row: the call has ended or another process owns it. This process stores nothing more for the
-//   call.
-// - SQL is unreachable: the step waits again, ahead of later steps of the same call. Note that the
-//   step may already be stored.
-// - SQL refuses the content: the outbox drops the step, except for the call's end.
+// - No row: the call has ended or another process owns it, so this process stops storing the call's
+//   steps.
+// - The database is unreachable: the step goes back to waiting, ahead of the call's later steps.
+//   Note that the database may already have stored it.
+// - The database rejects the content: the outbox drops the step. If the step ends the call, only
+//   its other events are dropped.
 //
-// `stop` abandons the steps that are still waiting. The next process then finds calls without an
-// end.
+// `stop` abandons any steps that are still waiting. The next process then finds calls that haven't
+// been marked as ended.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../../calls/call-types.ts';
@@ -40,14 +43,17 @@ export type OutboxPorts = {
   readonly logger: Logger;
 };
 
-/** The maximum number of calls per statement. */
+/** Maximum number of calls per statement. */
 const maxBatch = 200;
 /**
- * How long a step without an answer waits for other steps. Neither people nor receivers notice such
- * a short delay.
+ * How long a step waits for other steps, unless it contains an answer. The delay is too short to be
+ * noticed by anyone on the phone or by the servers that receive notifications.
  */
 const lingerMs = 8;
-/** Enough for minutes without SQL at full load. Uses about 200 MB. */
+/**
+ * At full load, this many events accumulate if the database is down for several minutes. They use
+ * about 200 MB.
+ */
 const maxWaitingEvents = 100_000;
 const firstRetryMs = 50;
 const maxRetryMs = 2_000;
@@ -59,13 +65,16 @@ type Waiter = {
 type Entry = WaitingStep & { readonly isRecovered: boolean; readonly waiters: readonly Waiter[] };
 
 export type AppendOptions = {
-  /** The step belongs to a call that no process has taken. */
+  /** True if no process has claimed the call yet. */
   readonly isUntaken?: boolean;
-  /** SQL may already hold part of the step, e.g. from a version that stored events differently. */
+  /**
+   * True if the database may already contain part of the step, e.g. because a version that stored
+   * events differently wrote it.
+   */
   readonly isRepeated?: boolean;
   /**
-   * Recovery owns this call. A far end may still be connected. Recovery hangs it up, publishes the
-   * call's events and settles the call.
+   * True if recovery owns this call. If the callee is still connected, recovery hangs up on them.
+   * It also publishes the call's events and marks the call as settled.
    */
   readonly isRecovered?: boolean;
 };
@@ -78,7 +87,10 @@ export class Outbox implements CallOutbox {
   #waitingEvents = 0;
   #retryMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Set during a pause while SQL is unreachable. A step with an answer aborts the pause. */
+  /**
+   * Set while we pause because the database is unreachable. A step that contains an answer aborts
+   * the pause.
+   */
   #pausing: AbortController | undefined;
   #isStopping = false;
   #running: Promise<void> | undefined;
@@ -105,7 +117,7 @@ export class Outbox implements CallOutbox {
     });
   }
 
-  /** Returns the number of calls with a step that is not stored. */
+  /** Returns the number of calls with a step that hasn't been stored yet. */
   size(): number {
     return this.#waiting.size + this.#underWay.size;
   }
@@ -114,14 +126,17 @@ export class Outbox implements CallOutbox {
     return this.#waiting.has(callId) || this.#underWay.has(callId);
   }
 
-  /** Keeps storing waiting steps for at most `timeoutMs`. Afterwards the outbox stores nothing. */
+  /**
+   * Keeps storing waiting steps for at most `timeoutMs`. After that, the outbox won't store
+   * anything.
+   */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#schedule(true);
     await within(this.#drained(), timeoutMs);
     this.#stopped.abort();
     clearTimeout(this.#timer);
-    // The database may still store the steps that are under way.
+    // The database may still commit the steps that are under way.
     const error = new Error('stopped before it was known to be stored');
     for (const { waiters } of [...this.#waiting.values(), ...this.#underWay.values()])
       for (const waiter of waiters) waiter.reject(error);
@@ -132,13 +147,13 @@ export class Outbox implements CallOutbox {
     while (this.#running !== undefined) await this.#running;
   }
 
-  /** Adds a step after any steps of the same call that are already waiting. */
+  /** Appends a step to the call's waiting step, if there is one. */
   #put(entry: Entry): void {
     const present = this.#waiting.get(entry.call.callId);
     this.#set(present === undefined ? entry : merged(present, entry));
   }
 
-  /** Sets a call's waiting step. The call keeps its place in the order. */
+  /** Replaces a call's waiting step. The call keeps its place in the queue. */
   #set(entry: Entry): void {
     const { callId } = entry.call;
     const present = this.#waiting.get(callId);
@@ -192,8 +207,8 @@ export class Outbox implements CallOutbox {
   }
 
   /**
-   * Writes a batch. If that fails for an unknown reason, each call gets its own statement, so that
-   * one bad call doesn't hold up the others.
+   * Writes a batch. If that fails for an unknown reason, we retry each call in a statement of its
+   * own, so that one bad call doesn't hold up the others.
    */
   async #write(batch: readonly Entry[]): Promise<readonly Settled<AppendedStep>[]> {
     const { append } = this.#ports;
@@ -207,10 +222,7 @@ export class Outbox implements CallOutbox {
     return single;
   }
 
-  /**
-   * Handles an entry's result. Returns the error if the entry has to wait again, otherwise an empty
-   * list.
-   */
+  /** Handles the result for an entry. */
   #settle(entry: Entry, result: Settled<AppendedStep>): readonly unknown[] {
     if (result.ok) this.#report(entry, result.value);
     else if (isRefusedData(result.error)) this.#drop(entry, result.error);
@@ -234,8 +246,8 @@ export class Outbox implements CallOutbox {
   }
 
   /**
-   * Takes waiting steps of calls that were accepted on the same day. Answers go first, because a
-   * person is on the line and doesn't hear anything yet.
+   * Removes the next batch from the waiting steps. All its calls were accepted on the same day.
+   * Answers go first, because the person who picked up can't hear anything yet.
    */
   #takeBatch(): readonly Entry[] {
     const [first, ...others] = this.#waiting.values();
@@ -268,7 +280,7 @@ export class Outbox implements CallOutbox {
     try {
       this.#ports.onStored(call, appended, { isUntaken, isRepeated, isRecovered });
     } catch (error) {
-      // The step's notifications are in SQL, so the dispatcher will find them there.
+      // The step's notifications are in the database, so the dispatcher will find them there.
       this.#ports.logger.error(
         { err: error, callId: call.callId },
         'stored events are published and notified late',
@@ -276,7 +288,7 @@ export class Outbox implements CallOutbox {
     }
   }
 
-  /** Drops a step whose content SQL refuses. The call still gets its end. */
+  /** Drops a step whose content the database rejects. The call is still marked as ended. */
   #drop(entry: Entry, cause: unknown): void {
     const { call, step, waiters } = entry;
     const { ending } = step;
@@ -291,7 +303,9 @@ export class Outbox implements CallOutbox {
     for (const { reject } of waiters) reject(new Error('the database refuses it', { cause }));
   }
 
-  /** Puts the entry ahead of later steps of the same call. The entry may already be stored. */
+  /**
+   * Puts the entry back, ahead of the call's later steps. The database may already have stored it.
+   */
   #postpone(entry: Entry): void {
     const again: Entry = { ...entry, isRepeated: true };
     const later = this.#waiting.get(entry.call.callId);

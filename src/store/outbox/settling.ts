@@ -1,5 +1,6 @@
-// Marks ended calls as settled. A call is settled when all its events are on the stream and no far
-// end is left. This isn't urgent, so calls that end at about the same time share a statement.
+// Marks ended calls as settled, which means that nothing is left to do for them: all their events
+// have been published to the stream, and nobody is connected any more. Because this isn't urgent,
+// calls that end at about the same time share a statement.
 
 import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';
@@ -8,9 +9,9 @@ import type { Logger } from '../../lib/logger.ts';
 import { fewRows } from '../few-rows.ts';
 
 const lingerMs = 250;
-/** The pause after a failure, because the database may be unreachable. */
+/** We pause after a failure, because the database may be unreachable. */
 const retryMs = 1_000;
-/** If there are more calls, the sweep for unsettled calls finds the rest. */
+/** Beyond this limit, we leave calls to the sweep for unsettled calls. */
 const maxWaiting = 50_000;
 
 const settleStatement = {
@@ -24,8 +25,8 @@ where ${fewRows('given.call_id')} and c.call_id = given.call_id and owner_id = $
 } as const;
 
 /**
- * Marks calls that are still waiting to be taken. The process that takes such a call then doesn't
- * have to publish its `queued` event.
+ * Marks the `queued` events of waiting calls as published, so that the process that later claims
+ * such a call doesn't have to publish its `queued` event again.
  */
 const markStatement = {
   name: 'mark queued calls',
@@ -35,8 +36,8 @@ where call_id = any($1::text[]) and published_event_sequence is null`,
 } as const;
 
 /**
- * Deletes the stored legs of calls that have no far end. If another process takes over such a call
- * before it's settled, it then doesn't hang up the call again.
+ * Deletes the stored legs of calls in which nobody is connected any more. Otherwise, a process that
+ * takes over such a call before it's settled would hang it up again.
  */
 const deleteLegsStatement = {
   name: 'legs that are over',
@@ -53,12 +54,12 @@ export class Settling {
   readonly #waiting = {
     settled: new Set<CallId>(),
     queued: new Set<CallId>(),
-    /** Unsettled calls without a far end, added in this turn. */
+    /** Unsettled calls whose last leg has ended during this turn. */
     over: new Set<CallId>(),
   };
   /**
    * The calls that were in `over` in the previous turn. Their events are still waiting for NATS or
-   * SQL.
+   * the database.
    */
   #previouslyOver: readonly CallId[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -66,8 +67,8 @@ export class Settling {
   #isStopping = false;
 
   /**
-   * `isHere` reports whether this process has the call. If so, the call's next step stores which of
-   * its events have been published.
+   * `isHere` reports whether this process is handling the call. If it is, the call's next step
+   * stores which events have been published.
    */
   constructor(pool: Pool, ownerId: string, isHere: (callId: CallId) => boolean, logger: Logger) {
     this.#pool = pool;
@@ -77,15 +78,16 @@ export class Settling {
   }
 
   /**
-   * Settles a call, and retries until it succeeds. Otherwise the sweep for unsettled calls would
-   * hang up the call again.
+   * Marks a call as settled, and retries until that succeeds. Otherwise the sweep for unsettled
+   * calls would hang up the call again.
    */
   settle(callId: CallId): void {
     this.#add('settled', callId);
   }
 
   /**
-   * Notes that no far end is left in the call. We only store this if the call isn't settled soon.
+   * Notes that all of the call's legs have ended. We only store this if the call can't be settled
+   * soon.
    */
   noteLegsGone(callId: CallId): void {
     this.#add('over', callId);
@@ -99,7 +101,9 @@ export class Settling {
     return this.#waiting.settled.has(callId);
   }
 
-  /** Tries once more to store the waiting marks. If that fails, the next process has to do it. */
+  /**
+   * Tries once more to store the waiting marks. If that fails, they are left to the next process.
+   */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#flush();
@@ -148,7 +152,7 @@ export class Settling {
   }
 
   /**
-   * Returns the previous turn's calls that are still unsettled. This turn's calls follow in the
+   * Returns the previous turn's calls that are still unsettled, and keeps this turn's calls for the
    * next turn.
    */
   #takeOver(): readonly CallId[] {
