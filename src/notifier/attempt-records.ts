@@ -1,7 +1,7 @@
-// Stores attempt results and updates the queues. One statement stores results for many calls,
+// Stores attempt results and updates the queues. We store many calls' results in one statement,
 // because separate statements would account for a quarter of a call's SQL cost. If the process is
-// killed before it stores a result, the notification is sent again. Receivers recognise the
-// repetition by its `eventId`.
+// killed before it has stored a result, the notification is sent again, but receivers can recognise
+// the repetition by its `eventId`.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { isRefusedData } from '../store/sql-errors.ts';
@@ -9,7 +9,7 @@ import { type CallQueue, settlementOf } from './call-queue.ts';
 import type { CallQueueStep } from './delivery-rules.ts';
 import type { AttemptRecord, NotificationStore, Settlement } from './notification-store.ts';
 
-/** Limits the process to ten statements per second. An attempt itself takes almost as long. */
+/** Limits the process to ten statements per second. An attempt usually takes almost as long. */
 const recordEveryMs = 100;
 /**
  * Delay between retries after a database error. We stop retrying when the lease ends, because other
@@ -29,7 +29,7 @@ export class AttemptRecords {
   }
 
   /**
-   * Stores an attempt after the pause. The queue may send its next notification in the meantime.
+   * Stores an attempt after the pause. In the meantime, we may send the queue's next notification.
    */
   storeSoon(queue: CallQueue, attempt: AttemptRecord): void {
     const { callId, day, leasedUntil } = queue;
@@ -58,9 +58,9 @@ export class AttemptRecords {
   }
 
   /**
-   * Stores an attempt, if there was one, and keeps or releases the queue.
+   * Stores an attempt, if there has been one, and keeps or releases the queue.
    *
-   * @returns true if this process still holds the queue
+   * @returns true if this process still has the queue
    */
   async settle(
     queue: CallQueue,
@@ -73,7 +73,7 @@ export class AttemptRecords {
     try {
       await queue.recorded;
     } catch (error) {
-      // We give up the queue and let its lease run out, but we can still store this attempt's
+      // Although we give up the queue and let its lease run out, we can still store this attempt's
       // result.
       if (attempt !== undefined) {
         const settlement = { callId, day, leasedUntil, attempt, queue: 'keep' } as const;
@@ -87,7 +87,7 @@ export class AttemptRecords {
       ...(queue.goneAt === undefined ? {} : { goneAt: queue.goneAt }),
       queue: settlementOf(next),
     });
-    // The statement didn't release the queue, so someone has added a notification.
+    // The statement didn't release the queue, so a notification must have been added.
     if (next.kind !== 'send' && !isReleased) queue.isStale = true;
     return !isReleased;
   }
@@ -103,7 +103,7 @@ export class AttemptRecords {
         return await this.#deps.store.settle(settlement);
       } catch (error) {
         const isLeaseEnding = this.#deps.now().getTime() + settleRetryMs > queue.leasedUntil;
-        // Retrying rejected data would never succeed, and the lease would be renewed forever.
+        // If the database rejects the data, retries never succeed and we'd renew the lease forever.
         if (isLeaseEnding || isRefusedData(error)) throw error;
         await pause(settleRetryMs);
       }

@@ -1,4 +1,4 @@
-// Takes queues from the database and renews their leases.
+// Leases calls' notification queues from the database and renews the leases.
 
 import type { CallQueue } from './call-queue.ts';
 import type { LeasedCallQueue } from './call-queue-loading.ts';
@@ -13,9 +13,9 @@ type Deps = {
 };
 
 export type ClaimRequest = {
-  /** Ids of calls to take if due. These calls don't count towards `limit`. */
+  /** Ids of calls to lease if due. These calls don't count towards `limit`. */
   readonly wanted: readonly string[];
-  /** Maximum number of other due calls to take. 0 takes only `wanted`. */
+  /** Maximum number of other due calls. With 0, only `wanted` calls are leased. */
   readonly limit: number;
   /** When the new leases run out. */
   readonly until: Date;
@@ -27,7 +27,7 @@ export type Claimed = {
     readonly leased: LeasedCallQueue;
     readonly recipient: Recipient | undefined;
   }[];
-  /** Whether the database may hold more calls that are due. */
+  /** True if the database may contain more due calls. */
   readonly more: boolean;
 };
 
@@ -53,8 +53,8 @@ export async function claimCallQueues(
 }
 
 /**
- * Renews the leases. If this process has lost a queue's lease, or a notification has been added to
- * the queue, the queue becomes stale and will be read again.
+ * Renews the leases. A queue becomes stale, and will be read again, if this process has lost its
+ * lease or if a notification has been added.
  */
 export async function renewCallQueues(
   store: Pick<NotificationStore, 'renew'>,

@@ -10,7 +10,7 @@ export type LeasedCallQueue = CallOfDay & {
   readonly pending: readonly PendingNotification[];
   /**
    * True if the receiver had already responded with 410 when these notifications were stored, and
-   * none of them has been replayed. They must not be sent.
+   * none of them has been replayed. In that case, we must not send any of them.
    */
   readonly isGone?: boolean;
 };
@@ -73,7 +73,7 @@ function queuesOf(
     };
     queues.set(row.call_id, queue);
     if (row.event_id === null) continue;
-    // We do send a replayed notification, and all notifications after it.
+    // We do send a replayed notification, and all notifications that follow.
     if (row.is_gone !== true) queue.isGone = false;
     queue.pending.push(pendingOf(row, schedule));
   }

@@ -1,4 +1,5 @@
-// A call's notification queue in memory, while this process holds the lease.
+// A call's notification queue, which is in memory while this process has the lease. Only the owner
+// of the lease may send the call's notifications.
 
 import type { CallOfDay } from '../store/days.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
@@ -15,13 +16,13 @@ export type CallQueue = CallOfDay & {
   readonly receiver: Receiver;
   leasedUntil: number;
   pending: readonly PendingNotification[];
-  /** No attempt starts before this time, because the receiver failed or had no free place. */
+  /** No attempt may start before this time, because the receiver failed or had no free place. */
   heldUntil?: number;
-  /** When the receiver responded with 410. We send no further notifications for this call. */
+  /** When the receiver responded with 410. We stop sending the call's notifications after that. */
   goneAt?: number;
-  /** True if the queue may have changed in the database. It is read again before the next step. */
+  /** True if the queue may have changed in the database. We then read it before the next step. */
   isStale: boolean;
-  /** Settles when all attempts so far have been stored. Don't release the queue earlier. */
+  /** Settles once all attempts so far have been stored. Don't release the queue before that. */
   recorded?: Promise<unknown>;
   /**
    * Called when a notification is added or the queue becomes stale. Set only while the queue is
@@ -48,25 +49,25 @@ export function endpointOf({ recipient, receiver }: CallQueue): Endpoint | undef
   return recipient === undefined ? undefined : { appId: recipient.appId, ...receiver };
 }
 
-/** Replaces the queue's contents with what the database holds, including any successor's. */
+/** Replaces the queue's contents with those in the database, including any successor's. */
 export function refreshCallQueue(queue: CallQueue, leased: LeasedCallQueue): void {
   queue.leasedUntil = leased.leasedUntil;
-  // Keep the due times of refused notifications, because their random part isn't in the database.
+  // Keep the due times of rejected notifications, because their jitter isn't in the database.
   const known = new Map(queue.pending.map((pending) => [pending.eventId, pending.dueAt]));
   queue.pending = leased.pending.map((pending) => {
     const dueAt = known.get(pending.eventId) ?? pending.dueAt;
     return dueAt === undefined ? pending : { ...pending, dueAt };
   });
-  // After a 410 response, we don't send notifications that were added since, either.
+  // We don't send notifications that have been added since the 410 response, either.
   if (queue.goneAt !== undefined) queue.pending = [];
   queue.isStale = false;
   delete queue.successor;
 }
 
 /**
- * Appends notifications that were just stored, without reading the database. This works because
- * each statement that adds notifications moves `leased_until` by 1 ms. If the new value is exactly
- * 1 ms after the known value, no other statement ran in between.
+ * Appends notifications that have just been stored, without reading the database. This works
+ * because each statement that adds notifications moves `leased_until` by 1 ms. If the new value is
+ * exactly 1 ms after the previous value, no other statement ran in between.
  *
  * @returns false if the queue may contain notifications that this process doesn't know about
  */
@@ -85,7 +86,7 @@ export function extendCallQueue(
   return true;
 }
 
-/** Makes the queue's next step read the database first. */
+/** Forces us to read the queue from the database before its next step. */
 export function markStale(queue: CallQueue): void {
   queue.isStale = true;
   queue.onMore?.();
@@ -145,7 +146,7 @@ function updatePending(
   });
 }
 
-/** Returns queue entries for notifications that were just stored. */
+/** Returns queue entries for notifications that have just been stored. */
 export function pendingOf(
   owed: readonly OwedNotification[],
   storedAt: Date,

@@ -1,19 +1,20 @@
 // Connections to receivers. Each connection has its own undici client and carries one attempt at a
-// time. We can't use undici's pools, because they let a request wait for a connection indefinitely,
-// don't deliver an abort to a waiting request, and reconnect after each abort.
+// time. We can't use undici's pools, because they let requests wait for a connection indefinitely,
+// don't abort a request that is still waiting, and reconnect after each abort.
 //
 // in use     An attempt is using the connection. Afterwards the connection becomes idle if the
-//            response was read to the end, otherwise it is destroyed. There are never more
+//            response has been read to the end, otherwise we destroy it. There are never more
 //            connections in use than attempts.
 // idle       The connection is open for the next attempt at the same receiver. It is destroyed when
 //            either side closes it. We close it after four seconds, or after the receiver's
 //            announced keep-alive time, but within 30 seconds.
-// destroyed  The socket is closed. If it was still connecting, it closes at the connect time-out.
+// destroyed  The socket has been closed. A socket that was still connecting closes at the connect
+//            time-out.
 
 import { buildConnector, Client } from 'undici';
 import type { AddressGuard } from '../lib/address-guard.ts';
 
-/** Maximum number of idle connections. Beyond that, we close a connection after its attempt. */
+/** If this many connections are idle, we close a connection after its attempt. */
 const maxIdle = 1_000;
 const maxIdleMs = 30_000;
 

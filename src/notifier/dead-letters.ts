@@ -1,14 +1,15 @@
-// Lists dead letters and replays them on request. A replay keeps the event id and the body, and
-// restarts the 24 hours and the retry schedule.
+// Lists dead letters, i.e. notifications that we have given up on, and replays them on request. A
+// replayed notification has the same event id and body, but its 24 hours and its retry schedule
+// start again.
 
 import type { Database } from '../store/database.ts';
 import type { Failure } from './delivery-rules.ts';
 import type { SqlClient } from './sql-client.ts';
 
-/** What a request may see: the dead letters of one of the account's bots. */
+/** A request may see the dead letters of one of the account's bots. */
 export type DeadLetterScope = { readonly accountId: string; readonly botId: string };
 
-/** What an app may see: the dead letters of the listed bots, or of all the account's bots. */
+/** An app may see the dead letters of the listed bots, or of all the account's bots. */
 export type AppDeadLetterScope = {
   readonly accountId: string;
   readonly botIds: readonly string[] | 'all';
@@ -39,8 +40,8 @@ export type DeadLetter = {
   readonly failedAt: string;
   readonly attempts: number;
   /**
-   * HTTP status of the last attempt. Undefined if no response arrived, or if the attempt has been
-   * dropped from the log.
+   * HTTP status of the final attempt. Undefined if no response arrived, or if the attempt has since
+   * been removed from the log.
    */
   readonly lastStatus?: number;
   readonly lastError?: string;
@@ -51,7 +52,7 @@ export type ReplayedNotification = {
   readonly eventId: string;
   readonly callId: string;
   readonly state: 'pending' | 'delivered' | 'failed';
-  /** False if the notification wasn't a dead letter, in which case nothing changed. */
+  /** False if the notification wasn't a dead letter, in which case we didn't change anything. */
   readonly replayed: boolean;
 };
 
@@ -86,13 +87,13 @@ export type DeadLetters = {
 };
 
 /**
- * Maximum number of replays in one statement. That many take about 100 ms on a slow disk.
+ * Limits the replays in one statement. A full batch takes about 100 ms on a slow disk.
  */
 const replayBatch = 500;
 
 // Parameters: account, bot, call, from, to. `failed_at is not null` lets PostgreSQL use the partial
-// index. The condition on `calls` excludes deleted calls, because their notifications stay until
-// their day's partition is dropped (`src/store/retention.ts`).
+// index. The condition on `calls` excludes deleted calls, because a deleted call's notifications
+// remain until the day's partition is dropped (`src/store/retention.ts`).
 const selected = `(select true from calls c where c.call_id = n.call_id) and n.account_id = $1 and n.bot_id = $2 and n.failed_at is not null and n.state = 'failed'
   and ($3::text is null or n.call_id = $3) and ($4::timestamptz is null or n.failed_at >= $4)
   and ($5::timestamptz is null or n.failed_at < $5)`;
@@ -105,8 +106,8 @@ select n.* from notifications n where ${selected} and ($6::text is null or n.fai
 order by n.failed_at desc, n.event_id desc limit $9`),
 } as const;
 
-// Selects each bot's newest dead letters, which one index provides. $2 is an array of bots. If it
-// is null, a recursive query steps through all the account's bots on the same index.
+// Selects each bot's newest dead letters from an index. $2 is an array of bots. If $2 is null, a
+// recursive query uses the same index to step through all the account's bots.
 const listOfAppStatement = {
   name: 'dead-letters-list-of-app',
   text: listFrom(`
@@ -128,7 +129,7 @@ select newest.* from visible cross join lateral (
 order by newest.failed_at desc, newest.event_id desc limit $9`),
 } as const;
 
-/** Joins the last attempt to each row of `page`, which is a query on notifications. */
+/** Joins the final attempt to each row of `page`, which is a query on notifications. */
 function listFrom(page: string): string {
   return `
 select n.event_id, n.call_id, n.bot_id, n.sequence, n.failure, n.created_at, n.failed_at, n.attempts, n.body,
@@ -141,8 +142,8 @@ left join lateral (
 order by n.failed_at desc, n.event_id desc`;
 }
 
-// If another process holds the queue, the statement moves the lease by a millisecond, so the holder
-// has to read the queue again before releasing it.
+// If another process has leased the queue, the statement moves the lease by a millisecond, which
+// forces that process to read the queue again before releasing it.
 const replayStatement = (name: string, condition: string) =>
   ({
     name,
@@ -182,7 +183,7 @@ select n.event_id, n.call_id, n.state from notifications n join calls c using (c
 where n.event_id = $3 and c.account_id = $1 and c.bot_id = $2`,
 } as const;
 
-/** @param onReplayed called when replayed notifications are pending again */
+/** @param onReplayed called once the replayed notifications are pending again */
 export function createDeadLetters(
   { pool: sql, reads }: Pick<Database, 'pool' | 'reads'>,
   clock: { now(): Date },

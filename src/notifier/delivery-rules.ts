@@ -1,18 +1,21 @@
 // Decides whether and when to retry a notification, and which of a call's notifications goes next.
-// These are pure functions of the times passed to them.
+// All times are passed in as arguments, so the rules can be tested without a clock.
 
 export type RetrySchedule = {
   /** Delays after the first, second, … failed attempt. */
   readonly delaysMs: readonly number[];
   readonly thenEveryMs: number;
-  /** Age of a notification at its last attempt. */
+  /** We stop retrying at this age, which is when the final attempt is made. */
   readonly giveUpAfterMs: number;
   /**
-   * Maximum random addition, as a fraction of the delay. Spreads out the retries of notifications
-   * that failed together.
+   * Upper bound of the jitter, as a fraction of the delay. The jitter spreads out the retries of
+   * notifications that failed together.
    */
   readonly jitter: number;
-  /** How long a refused notification (4xx) delays later notifications of its call. */
+  /**
+   * If the receiver rejects a notification with a 4xx status, the call's later notifications are
+   * delayed for this time, and then sent ahead of the rejected one.
+   */
   readonly passRefusedAfterMs: number;
 };
 
@@ -31,13 +34,13 @@ export type AttemptResult =
   | { readonly kind: 'response'; readonly status: number; readonly retryAfterS?: number }
   /** No response: a connection, TLS or DNS error, or a time-out. */
   | { readonly kind: 'unreachable'; readonly error: string }
-  /** The gateway isn't allowed to send to this address, or can't. Retrying wouldn't help. */
+  /** The gateway can't send to this address, or isn't allowed to, so retrying wouldn't help. */
   | { readonly kind: 'forbidden'; readonly error: string };
 
 /**
- * Why a notification became a dead letter. `expired`: the last attempt failed. `gone`: the receiver
- * responded with 410 to one of the call's notifications. `forbidden`: the gateway isn't allowed to
- * send to this address, or can't.
+ * Why a notification became a dead letter. `expired`: the final attempt failed. `gone`: the
+ * receiver responded with 410 to one of the call's notifications. `forbidden`: the gateway can't
+ * send to this address, or isn't allowed to.
  */
 export type Failure = 'expired' | 'gone' | 'forbidden';
 
@@ -45,21 +48,24 @@ export type Consequence =
   | { readonly kind: 'delivered' }
   | { readonly kind: 'failed'; readonly failure: Failure }
   /**
-   * `receiver` delays the whole call until `at`. `event` delays this notification until `at`, and
-   * later ones for at most `passRefusedAfterMs`.
+   * `receiver` delays all the call's notifications until `at`. `event` delays only this
+   * notification until `at`, and the call's later notifications for at most `passRefusedAfterMs`.
    */
   | { readonly kind: 'retry'; readonly at: number; readonly fault: 'receiver' | 'event' };
 
 /**
- * Bounds for `Retry-After`. A receiver may change the delay, but it can't make us hammer it or wait
- * forever.
+ * Bounds for `Retry-After`. Receivers may change the delay, but they can't make us hammer them or
+ * wait forever.
  */
 const minRetryAfterMs = 1_000;
 const maxRetryAfterMs = hourMs;
 
 export function judge(
   result: AttemptResult,
-  /** `attempts` and `owedSince` count from the notification's creation or its last replay. */
+  /**
+   * `owedSince` is the time when the notification was created or last replayed. `attempts` counts
+   * only the attempts since then.
+   */
   notification: { readonly attempts: number; readonly owedSince: number },
   context: { readonly now: number; readonly schedule: RetrySchedule; readonly random: number },
 ): Consequence {
@@ -79,7 +85,7 @@ export function judge(
   };
 }
 
-/** @param attempts number of attempts so far, including this one */
+/** @param attempts attempts so far, including the current attempt */
 function retryDelayMs(result: AttemptResult, attempts: number, schedule: RetrySchedule): number {
   const asked = result.kind === 'response' ? result.retryAfterS : undefined;
   if (asked !== undefined)
@@ -92,9 +98,9 @@ function isSuccess(result: AttemptResult): boolean {
 }
 
 /**
- * Whether the attempt shows that the whole receiver is failing, not only this notification.
+ * Tells whether the receiver as a whole is failing, rather than just rejecting this notification.
  *
- * @returns undefined if no request was made
+ * @returns undefined if we didn't send a request
  */
 export function receiverFailed(result: AttemptResult): boolean | undefined {
   if (result.kind === 'forbidden') return undefined;
@@ -102,8 +108,9 @@ export function receiverFailed(result: AttemptResult): boolean | undefined {
 }
 
 /**
- * Distinguishes a failing receiver from one that refuses only this notification. A redirect counts
- * as failing, since we don't follow redirects and every notification would get one.
+ * Distinguishes a failing receiver from one that rejects only this notification. We treat a
+ * redirect as a failing receiver, because we don't follow redirects and the receiver would most
+ * likely redirect every other notification too.
  */
 function isReceiverFault(result: AttemptResult): boolean {
   return (
@@ -115,7 +122,7 @@ function isReceiverFault(result: AttemptResult): boolean {
 }
 
 /**
- * Reads the `Retry-After` header of a 429 or 503 response: seconds or an HTTP date.
+ * Reads the `Retry-After` header of a 429 or 503 response, which contains seconds or an HTTP date.
  *
  * @returns undefined for any other status, or if the header is missing or malformed
  */
@@ -138,13 +145,13 @@ export type PendingNotification = {
   readonly sequence: number;
   readonly body: string;
   readonly attempts: number;
-  /** Number of attempts before the last replay. The schedule does not count them. */
+  /** Attempts made before the last replay. The retry schedule ignores them. */
   readonly attemptsBefore: number;
   /** When the notification was created or last replayed. */
   readonly owedSince: number;
-  /** When the receiver first refused the notification (4xx). Undefined if it never did. */
+  /** Time of the first 4xx response to the notification. Undefined if there hasn't been any. */
   readonly refusedAt?: number;
-  /** Earliest time of the next attempt after a refusal. */
+  /** After a 4xx response, the next attempt can't start before this time. */
   readonly dueAt?: number;
 };
 
@@ -154,10 +161,10 @@ export type CallQueueStep =
   | { readonly kind: 'finish' };
 
 /**
- * Returns the next step of a call's queue.
+ * Decides what to do next with a call's queue.
  *
  * @param pending the call's pending notifications, by sequence
- * @param context `heldUntil`: nothing is sent before this time
+ * @param context nothing is sent before `heldUntil`
  */
 export function nextStep(
   pending: readonly PendingNotification[],
@@ -181,14 +188,14 @@ export function nextStep(
   return { kind: 'wait', until };
 }
 
-/** When later notifications may overtake this one: never, unless it was refused (4xx). */
+/** Returns the time from which the call's later notifications may overtake a rejected one (4xx). */
 function passableAt({ refusedAt }: PendingNotification, passRefusedAfterMs: number): number {
   return refusedAt === undefined ? Number.POSITIVE_INFINITY : refusedAt + passRefusedAfterMs;
 }
 
 /**
- * Returns when a refused notification is due again, after reading it from the database. We don't
- * store the due time itself.
+ * Computes when to retry a rejected notification that was read from the database, which doesn't
+ * contain the due time.
  */
 export function refusedDueAt(
   lastAttemptAt: number,

@@ -1,5 +1,5 @@
-// Makes one attempt to deliver a notification: signs and sends it, judges the result, and builds
-// the attempt's record.
+// Attempts to deliver a notification. An attempt signs and sends the notification, decides what
+// follows from the response, and builds the attempt's record.
 
 import type { TraceHeaders } from '../lib/trace-context.ts';
 import {
@@ -50,7 +50,7 @@ export type Delivery = {
   readonly record: AttemptRecord;
 };
 
-/** @returns undefined if nothing was sent because `mayBeSent` returned false at the last moment */
+/** @returns undefined if `mayBeSent` returned false at the last moment, so nothing was sent */
 export async function attemptDelivery(
   deps: DeliveryDeps,
   notification: PendingNotification,
@@ -104,7 +104,7 @@ async function send(
   } catch {
     return { kind: 'unreachable', error: 'the webhook secret could not be read' };
   }
-  // Never send an unsigned notification. A receiver that got used to those would trust any sender.
+  // Never send an unsigned notification. A receiver that accepts unsigned ones trusts any sender.
   if (secrets.length === 0) {
     return { kind: 'unreachable', error: 'the application has no webhook secret' };
   }
@@ -132,8 +132,9 @@ async function send(
 }
 
 /**
- * Adds the gateway's trace headers, unless the caller's headers contain a `traceparent`. That
- * header belongs to a different trace, so we mustn't combine it with our `tracestate`.
+ * Adds the gateway's trace headers, unless the caller's headers contain a `traceparent`. The
+ * caller's `traceparent` belongs to a different trace, so we mustn't combine it with our
+ * `tracestate`.
  */
 function withTrace(
   callerHeaders: Readonly<Record<string, string>>,

@@ -1,11 +1,11 @@
-// Delivers notifications. The dispatcher leases whole calls' queues from the database. It sends
-// each call's notifications in order, one at a time, but serves many calls concurrently.
-// Notifications that this process has just stored come with a lease, so we can send them without
-// reading the database. A poll finds everything else: retries, and notifications left by other
-// processes.
+// Delivers notifications. Each call has a queue of notifications in the database. The dispatcher
+// leases whole queues and serves many of them concurrently, but sends each call's notifications in
+// order, one at a time. When this process stores notifications, it gets a lease at the same time,
+// so we can send them without reading the database. A poll finds everything else, i.e. retries, and
+// notifications left by other processes.
 //
-// A restart loses nothing, because leases run out unless they are renewed. A starting process also
-// releases the leases of lost processes.
+// We don't lose anything in a restart, because leases run out unless they are renewed. A process
+// also releases lost processes' leases when it starts.
 
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -39,18 +39,18 @@ import { defaultGateLimits, type GateLimits, OriginGates, type Receiver } from '
 import { type Found, Poller } from './poller.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
 
-/** Long enough for three renewals. If a process is killed, its notifications wait this long. */
+/** Long enough for three renewals. After a process has been killed, its leases last this long. */
 const leaseMs = 30_000;
 const renewEveryMs = 10_000;
-/** Minimum rest of the lease when an attempt starts, because attempts must not outlast it. */
+/** How much of the lease must be left when an attempt starts, so that the attempt ends in time. */
 const minLeaseLeftMs = 12_000;
 const defaultPollMs = 1_000;
 const claimLimit = 200;
-/** Enough for several polls. Any further calls are left to the poll for due calls. */
+/** That's enough for several polls. The poll for due calls finds any further calls. */
 const maxWanted = 2_000;
 /**
- * Delay before we retry a call that found no place at its receiver, or that we couldn't send
- * because `mayDeliver` returned false.
+ * Delay before we try again after a call couldn't get a place at its receiver, or after
+ * `mayDeliver` returned false.
  */
 const noRoomDelayMs = 2_000;
 
@@ -80,36 +80,37 @@ export type DispatcherOptions = {
 // States of a call's notification queue:
 //
 // owed      The queue exists only in the database and isn't leased. Next: `leased`, when the poll
-//           finds it due or when a notification is stored with a lease.
-// wanted    Like `owed`, but this process knows that a notification was added. It polls for the
-//           call immediately. Next: `leased`.
-// leased    The queue is in memory, and its lease is renewed. If the database may have more
-//           notifications, the queue is read again first. Next: `sending` if a notification is due,
-//           else `released`.
-// sending   A notification waits for a place at the receiver, then we make one attempt. Next:
-//           `leased`, with the result. If there is no place, or this process isn't allowed to send,
-//           the next state is also `leased`, but the queue is held for two seconds.
-// empty     The last notification has been delivered. The queue waits until the current pause ends
-//           and attempts are stored. Next: `leased` if a notification is added, else `released`.
-// released  The lease is given up, and the row holds the time of the next attempt. Next: `owed`, or
-//           the end if nothing is pending. If a notification was added in the meantime, the
-//           database keeps the lease and the queue becomes `leased` again. If the lease has almost
-//           run out, we just let it expire.
+//           finds that the queue is due, or when a notification is stored with a lease.
+// wanted    Like `owed`, but this process knows that a notification has been added, so it polls for
+//           the call immediately. Next: `leased`.
+// leased    The queue is in memory, and we keep renewing its lease. If the database may contain
+//           more notifications, we read the queue again first. Next: `sending` if a notification is
+//           due, else `released`.
+// sending   A notification is waiting for a place at the receiver, or an attempt is in progress.
+//           Next: `leased`, with the result. If there is no place, or this process isn't allowed to
+//           send, the next state is also `leased`, but the queue then waits for two seconds.
+// empty     The last notification has been delivered. The queue is waiting for the current pause to
+//           end and for its attempts to be stored. Next: `leased` if a notification is added, else
+//           `released`.
+// released  The lease has been given up, and the row contains the time of the next attempt. Next:
+//           `owed`, or the end if nothing is pending. If a notification was added in the meantime,
+//           the database keeps the lease and the queue becomes `leased` again. If the lease has
+//           almost run out, we just let it expire.
 //
-// After `stop` no attempt starts. Each queue finishes its current attempt and is released.
+// After `stop`, no more attempts start, and each queue is released after its current attempt.
 
 /** Notifications that were just stored for one call. */
 export type StoredNotifications = CallOfDay & {
   /** Pending notifications, in order. */
   readonly owed: readonly OwedNotification[];
   readonly storedAt: Date;
-  /** When the lease of the queue runs out. Undefined if the queue is not leased to this process. */
+  /** Expiry of the queue's lease. Undefined if the queue isn't leased to this process. */
   readonly leasedUntil?: Date;
-  /** True if the statement that stored the notifications created the queue. */
+  /** True if the statement that stored the notifications also created the queue. */
   readonly isNewQueue: boolean;
   /**
-   * True if the response to an earlier statement was lost. `owed` then lacks the notifications that
-   * the earlier statement stored.
+   * True if we never received the response to an earlier statement. In that case, `owed` doesn't
+   * contain the notifications that the earlier statement stored.
    */
   readonly isRepeated: boolean;
 };
@@ -122,8 +123,8 @@ export class NotificationDispatcher {
   readonly #queues = new Map<string, CallQueue>();
   readonly #running = new Set<Promise<void>>();
   /**
-   * Calls to poll for immediately, because a notification was added to a queue that already
-   * existed.
+   * We poll for these calls immediately, because a notification has been added to their existing
+   * queue.
    */
   readonly #wanted = new Map<string, Receiver>();
   #renewTimer: NodeJS.Timeout | undefined;
@@ -149,7 +150,7 @@ export class NotificationDispatcher {
     this.#poller.soon(true);
   }
 
-  /** Releases lost processes' queues, so any process can take them. */
+  /** Releases lost processes' queues, so any process can lease them. */
   async takeOver(): Promise<void> {
     const released = await this.#deps.store.releaseLost();
     if (released === 0) return;
@@ -163,14 +164,14 @@ export class NotificationDispatcher {
   }
 
   /**
-   * Waits at most `timeoutMs` for current attempts, then releases all queues. Pending notifications
-   * stay in the database for other processes.
+   * Waits at most `timeoutMs` for the current attempts, then releases all queues. Other processes
+   * will find the pending notifications in the database.
    */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#gates.close();
     clearInterval(this.#renewTimer);
-    // Stop the poll first, because it may still take queues.
+    // Stop the poll first, because it may still be leasing queues.
     const ended = this.#poller.stop().then(() => Promise.allSettled(this.#running));
     await within(ended, timeoutMs);
     await this.#deps.store.releaseOwn();
@@ -186,7 +187,7 @@ export class NotificationDispatcher {
     return this.#gates.hasRoom(receiver);
   }
 
-  /** Returns the expiry of a lease that begins now. */
+  /** Returns the expiry of a lease that starts now. */
   leaseUntil(now = this.#deps.now()): Date {
     return new Date(now.getTime() + leaseMs);
   }
@@ -201,7 +202,7 @@ export class NotificationDispatcher {
         ? this.#takeOwn({ callId, day })
         : this.#takeNew(stored, first);
     started.catch((error: unknown) =>
-      // The poll will find the call later, at the latest when the queue's lease has run out.
+      // The poll will find the call later, once the queue's lease has run out at the latest.
       this.#deps.logger.warn(
         { err: error, callId },
         'cannot take stored notifications, so they will be sent later',
@@ -219,7 +220,7 @@ export class NotificationDispatcher {
     { callId, day, owed, storedAt, leasedUntil, isNewQueue }: StoredNotifications,
     receiver: OwedNotification,
   ): Promise<void> {
-    // No lease means that we had no room for the call. The poll will take it later.
+    // Without a lease, we had no room for the call. A poll will lease its queue later.
     if (leasedUntil === undefined) return this.#want(callId, receiver);
     const pending = pendingOf(owed, storedAt);
     if (isNewQueue) {
@@ -233,7 +234,7 @@ export class NotificationDispatcher {
     }
   }
 
-  /** Takes a queue if it is leased to this process, which may not know about the lease. */
+  /** Loads a queue if the database says that this process has leased it. */
   async #takeOwn(call: CallOfDay): Promise<void> {
     const { callId } = call;
     const queue = this.#queues.get(callId);
@@ -247,13 +248,13 @@ export class NotificationDispatcher {
     return this.#deps.now().getTime();
   }
 
-  /** Makes this process read a call's queue, because a notification was added to it. */
+  /** Makes this process read a call's queue after a notification has been added to the queue. */
   #want(callId: string, { accountId, origin }: Receiver): void {
     const queue = this.#queues.get(callId);
     if (queue !== undefined) {
       markStale(queue);
     } else if (this.#wanted.size < maxWanted && this.canTake({ accountId, origin })) {
-      // Otherwise we have no room now, and the poll will find the call later.
+      // Otherwise there is no room at the moment, and the poll will find the call later.
       this.#wanted.set(callId, { accountId, origin });
       this.#poller.soon(false);
     }
@@ -272,7 +273,7 @@ export class NotificationDispatcher {
     this.#gates.hold(queue.receiver.accountId);
     const run = this.#run(queue)
       .catch((error: unknown) => {
-        // Drop the queue. The poll will find the call again when the lease has run out.
+        // Drop the queue. The poll will find the call again once the lease has run out.
         this.#deps.logger.error(
           { err: error, callId: queue.callId },
           'cannot send the notifications of a call',
@@ -282,8 +283,8 @@ export class NotificationDispatcher {
         this.#running.delete(run);
         this.#queues.delete(queue.callId);
         this.#gates.release(queue.receiver.accountId);
-        // This queue may already have sent some of its successor's notifications, so we must read
-        // the successor again.
+        // We may already have sent some of the successor's notifications from this queue, so we
+        // must read the successor again.
         if (queue.successor !== undefined) this.#take(queue.successor, recipient, true);
         else if (queue.isStale) this.#want(queue.callId, queue.receiver);
       });
@@ -334,7 +335,7 @@ export class NotificationDispatcher {
     });
   }
 
-  /** @returns `no-room` if nothing was sent and the next step must be decided again */
+  /** @returns `no-room` if nothing was sent, so the next step must be decided again */
   async #send(
     queue: CallQueue,
     notification: PendingNotification,
@@ -345,7 +346,7 @@ export class NotificationDispatcher {
     }
     let failed: boolean | undefined;
     try {
-      // Check again, because the queue may have waited a while for its place.
+      // Check again, because the queue may have been waiting for its place for a while.
       if (this.#isStopping || queue.isStale) return 'no-room';
       if (queue.leasedUntil - this.#now() < minLeaseLeftMs) return 'lease-short';
       const delivery = await attemptDelivery(
@@ -373,7 +374,7 @@ export class NotificationDispatcher {
 
   /** @returns false if this process has lost the queue */
   async #refresh(queue: CallQueue): Promise<boolean> {
-    // The database shows a delivered notification as pending until its attempt is stored.
+    // In the database, a delivered notification remains pending until its attempt has been stored.
     await queue.recorded;
     const leased = await this.#deps.store.loadOne(queue);
     if (leased === undefined) {
@@ -402,7 +403,7 @@ export class NotificationDispatcher {
 
   async #claim(due: boolean): Promise<Found> {
     this.#gates.forgetIdle(this.#now());
-    // Claiming a call now would be pointless, because this process couldn't send anything.
+    // It would be pointless to claim a call now, because this process can't send anything.
     if (!this.#deps.mayDeliver()) return 'nothing';
     const wanted = this.#nextWanted();
     const rooms = this.#gates.rooms();
@@ -416,7 +417,7 @@ export class NotificationDispatcher {
     return this.#wanted.size > 0 ? 'wanted' : 'nothing';
   }
 
-  /** Returns wanted calls that have room. The poll for due calls will find those it drops. */
+  /** Returns wanted calls that have room. The poll for due calls will find all the others. */
   #nextWanted(): readonly string[] {
     const wanted: string[] = [];
     for (const [callId, receiver] of this.#wanted) {

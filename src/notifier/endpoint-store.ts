@@ -32,14 +32,14 @@ export type EndpointStreak = Endpoint & {
 };
 
 /**
- * Maximum number of endpoints in memory and in one result. If more are failing, the fault is most
- * likely in our own network.
+ * Limits the endpoints in memory and in one result. If more endpoints are failing, the fault is
+ * most likely in our own network.
  */
 export const maxEndpoints = 10_000;
-/** Time-out for publishing an alert. After that, the next node to check publishes it. */
+/** Time-out for publishing an alert, after which the next node to check publishes the alert. */
 const claimMs = 60_000;
 
-// Ends only streaks that began before the success. Any later streak is separate.
+// Ends only failure streaks that started before the success. Any later streak is separate.
 const recoverStatement = {
   name: 'endpoints-recover',
   text: `
@@ -69,7 +69,7 @@ const forgetStatement = {
   text: 'delete from notification_endpoints where failing_since is null and told_since is null',
 } as const;
 
-// Claims a recovery before the endpoint's next streak, which keeps the alerts in order.
+// Claims a recovery before the endpoint's next streak, so the alerts are published in order.
 const claimStatement = {
   name: 'endpoints-claim',
   text: `
@@ -116,8 +116,8 @@ export function createEndpointStore(sql: SqlClient) {
       if (failing.length > 0) await sql.query({ ...failStatement, values: [rowsOf(failing)] });
     },
     /**
-     * Claims streaks that need an alert because they began or ended. No other node gets a claimed
-     * streak until the claim runs out.
+     * Claims streaks that need an alert because they have started or ended. No other node can claim
+     * the same streak until the claim runs out.
      */
     async claim(
       now: Date,
@@ -131,7 +131,7 @@ export function createEndpointStore(sql: SqlClient) {
       });
       return rows.map(streakOf);
     },
-    /** Records that the alert was published. */
+    /** Records that the alert has been published. */
     async alerted({ appId, origin, failingSince, recoveredAt }: EndpointStreak): Promise<void> {
       const alertedSince = recoveredAt === undefined ? failingSince : null;
       await sql.query({ ...alertedStatement, values: [appId, origin, alertedSince] });

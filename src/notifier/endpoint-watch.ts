@@ -1,6 +1,7 @@
-// Publishes one alert when an endpoint keeps failing, and another once it has recovered. Each node
-// counts attempts in memory and stores the counts every so often, so deliveries don't cost an extra
-// statement. All nodes share the stored failure streaks, and only one node publishes each alert.
+// Publishes one alert when an endpoint keeps failing, and another once the endpoint has recovered.
+// Each node counts attempts in memory and stores the counts every so often, so deliveries don't
+// need an extra statement. The stored failure streaks are shared by all nodes, but each alert is
+// published by only one of them.
 
 import { createHash } from 'node:crypto';
 import type { Logger } from '../lib/logger.ts';
@@ -14,7 +15,7 @@ import {
 
 /** The published alert. It contains only the URL's scheme, host and port. */
 export type EndpointAlert = {
-  /** Identical on every node and in every repetition, so consumers can drop repetitions. */
+  /** The same on every node and in every repetition, so consumers can drop repetitions. */
   readonly id: string;
   readonly type: 'alert';
   readonly time: string;
@@ -24,7 +25,7 @@ export type EndpointAlert = {
     readonly alert: 'endpoint-failing' | 'endpoint-recovered';
     readonly endpoint: string;
     readonly failingSince: string;
-    /** Number of consecutive failures, across all the endpoint's calls. */
+    /** Counts consecutive failures across all the endpoint's calls. */
     readonly failures: number;
     readonly lastError?: string;
     readonly recoveredAt?: string;
@@ -42,8 +43,8 @@ export type EndpointWatchDeps = {
 
 export type AlertThreshold = {
   /**
-   * Minimum number of consecutive failures, over at least `failingForMs`. Restarting a receiver
-   * shouldn't raise an alert.
+   * We raise an alert after this many consecutive failures over at least `failingForMs`. Restarting
+   * a receiver shouldn't raise an alert.
    */
   readonly failures: number;
   readonly failingForMs: number;
@@ -57,8 +58,8 @@ export class EndpointWatch {
   /** Reports that we haven't stored yet. */
   #unreported = new Map<string, EndpointReport>();
   /**
-   * Keys of endpoints that are failing according to the database. We don't store other endpoints'
-   * successes.
+   * Keys of the endpoints that are failing according to the database. Only their successes need to
+   * be stored.
    */
   #known: ReadonlySet<string> = new Set();
 
@@ -89,13 +90,13 @@ export class EndpointWatch {
     });
   }
 
-  /** Whether any reports still need storing. */
+  /** Returns true if any reports still have to be stored. */
   hasNews(): boolean {
     return this.#unreported.size > 0;
   }
 
   /**
-   * Stores the reports, publishes due alerts and reads which endpoints are failing.
+   * Stores the reports, publishes any alerts that are due and reads the failing endpoints.
    *
    * @returns false if the next check will have nothing to do, unless an attempt fails before then
    */
@@ -122,7 +123,7 @@ export class EndpointWatch {
     if (this.#unreported.size === 0) return;
     const reports = this.#unreported;
     this.#unreported = new Map();
-    // If the database is unreachable we lose the reports, just like the log of these attempts.
+    // If the database is unreachable, we lose the reports, and the log of these attempts as well.
     await this.#deps.store.report([...reports.values()]);
   }
 
@@ -132,7 +133,7 @@ export class EndpointWatch {
       await this.#deps.publish(alert);
       await this.#deps.store.alerted(streak);
     } catch (error) {
-      // When the claim has run out, the next node to check publishes the alert.
+      // Once the claim has run out, the next node to check publishes the alert.
       this.#deps.logger.warn({ err: error, alertId: alert.id }, 'cannot publish an alert');
     }
   }

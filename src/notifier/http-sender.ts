@@ -1,25 +1,25 @@
-// Sends one notification over HTTP and returns the result as a value. The sender connects only to
-// addresses that the guard allows. States of an attempt:
+// Sends one notification over HTTP and returns the result as a value instead of throwing errors.
+// The sender connects only to addresses that the guard allows. An attempt has these states:
 //
-// connecting  Opens a connection, or reuses an idle one. Ends when the request has been written.
+// connecting  We open a connection, or reuse an idle one. Ends once the request has been written.
 // waiting     The request has been sent. Ends when the status line arrives.
-// reading     The status code has already decided the result. We read the body only so that we can
-//             reuse the connection: at most 64 KiB, for at most two seconds.
+// reading     The status code has already decided the result, so we read the body only in order to
+//             reuse the connection. We read at most 64 KiB, for at most two seconds.
 //
 // Our own timer bounds all three states, no matter what undici does. When the timer fires, we
-// destroy the connection, so nothing gets written later and no receiver can hold a connection for
-// longer than an attempt may take.
+// destroy the connection, which means that nothing is written later and no receiver can keep a
+// connection open for longer than an attempt may take.
 
 import type { Client } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
 import { Connections } from './connections.ts';
 import { type AttemptResult, parseRetryAfterS } from './delivery-rules.ts';
 
-/** Time-out of a whole attempt: connection, request, status line and body. */
+/** Time-out for the whole attempt, including the connection, request, status line and body. */
 const defaultTimeoutMs = 10_000;
-/** Maximum size of a response body. Beyond that, a new connection is cheaper than reading on. */
+/** If a response body is larger, a new connection is cheaper than reading the rest of the body. */
 const maxBodyBytes = 64 * 1024;
-/** Time-out for a response body. Short, because the call's next notification has to wait. */
+/** This time-out is short, because the call's next notification has to wait for the body. */
 const defaultBodyTimeoutMs = 2_000;
 
 export type OutgoingNotification = {
@@ -28,7 +28,7 @@ export type OutgoingNotification = {
   readonly body: string;
   /**
    * Called right before we write the request, because connecting may have taken a while and the
-   * process may have stood still in the meantime.
+   * process may have been suspended in the meantime.
    */
   readonly mayBeSent: () => boolean;
 };
@@ -76,7 +76,7 @@ class WithheldError extends Error {}
 type Exchange = {
   readonly status: number;
   readonly retryAfter: string | string[] | undefined;
-  /** True if the response was read to the end, so the connection can be reused. */
+  /** True if the response has been read to the end, so the connection can be reused. */
   readonly isComplete: boolean;
 };
 

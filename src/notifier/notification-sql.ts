@@ -1,27 +1,27 @@
-// The notifier's statements. Each is its own transaction: one round trip, and nothing to roll back.
-// Preparing them by name halves their cost.
+// The notifier's statements. Each statement is its own transaction, so it needs only one round trip
+// and there is nothing to roll back. Preparing the statements by name halves their cost.
 //
-// PostgreSQL plans them while the tables are still small, so they have to force it to use an index
-// (`fewRows`, `= any(array(…))`, a subquery with a limit). With a plan that reads a whole table,
-// all receivers would pay for one dead receiver's backlog.
+// PostgreSQL plans the statements while the tables are still small, so we have to make sure that it
+// uses an index (`fewRows`, `= any(array(…))`, a subquery with a limit). With a plan that reads a
+// whole table, one dead receiver's backlog would slow down all other receivers.
 //
 // Statements on notifications include the call's day, so they read only one partition (see
 // `src/store/days.ts`).
 //
 // `leased_until` doubles as the queue's version. A statement that adds a notification to a leased
-// queue moves this time by a millisecond. To release a queue, a process must pass the value it
-// knows, so it can't release a queue that has changed.
+// queue moves this time by a millisecond. To release a queue, a process must pass the last value
+// that it has read, so it can't release a queue that has changed since.
 
 import type { Day } from '../store/days.ts';
 import { fewRows } from '../store/few-rows.ts';
 
-// Takes due calls from the front of each receiver's queue, so one receiver's backlog doesn't slow
-// down another. The statement finds the receivers by skipping through the index, with one probe
-// each. After that the accounts take turns, which keeps an account with many receivers from filling
-// the batch.
+// Claims due calls from the front of each receiver's queue, so one receiver's backlog doesn't slow
+// down another. The statement finds the receivers by skipping through the index, with one probe for
+// each receiver. After that the accounts take turns, which keeps an account with many receivers
+// from filling the batch.
 //
-// Rows are chosen first and locked afterwards. If another process takes a row in between, we skip
-// it but still count it in `chosen`, because more calls may be due.
+// Rows are chosen first and locked afterwards. If another process claims a row in between, we skip
+// the row but still count it in `chosen`, because more calls may be due.
 export const claimStatement = {
   name: 'notifier-claim',
   text: `
@@ -78,9 +78,9 @@ where lane.call_id = due.call_id
 returning lane.call_id as "callId", lane.day::text as day`,
 } as const;
 
-// After a 410 response we send only replayed notifications (`is_gone` is false for them). Other
-// notifications may still be pending if the statement that stored them began before the 410 was
-// stored.
+// After a 410 response we send only replayed notifications, for which `is_gone` is false. Other
+// notifications may still be pending if the statement that stored them started before the 410
+// response had been stored.
 export const loadStatement = (day: Day) => ({
   name: `notifier-load of ${day}`,
   text: `

@@ -1,5 +1,6 @@
-// Stores which notifications are pending, which process sends them and how attempts ended. Each
-// call has one queue. Whichever process leases the queue sends the notifications one by one.
+// Stores which notifications are pending, which process is sending them and how attempts ended.
+// Each call has one queue, and the process that has leased the queue sends the call's notifications
+// one by one.
 
 import { Batcher } from '../lib/batcher.ts';
 import { byDay, type CallOfDay, type Day } from '../store/days.ts';
@@ -48,7 +49,7 @@ export type Claimed = {
   /** Calls that are now leased to this process. */
   readonly calls: readonly CallOfDay[];
   /**
-   * Number of calls that were due and had room, including any that another process took first.
+   * Counts the calls that were due and had room, including any that another process claimed first.
    */
   readonly chosen: number;
 };
@@ -56,9 +57,10 @@ export type Claimed = {
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
 
 /**
- * One statement stores up to `maxBatch` settlements. More settlements wait for the next statement,
- * and beyond `maxWaiting` we reject them. After a pause, attempts arrive a few promises before the
- * releases of their queues. `wholeTurns` puts both into one statement.
+ * A settlement is an attempt's result plus the queue's next state. One statement stores up to
+ * `maxBatch` settlements. Any more wait for the next statement, and beyond `maxWaiting` we
+ * reject them. After a pause, attempts arrive a few promises earlier than the releases of the
+ * attempts' queues, and `wholeTurns` puts attempts and releases into one statement.
  */
 const settleBatch = {
   ...{ maxBatch: 500, maxWaiting: 50_000, concurrency: 1 },
@@ -66,8 +68,8 @@ const settleBatch = {
 } as const;
 
 /**
- * Batches the queues to read again. There may be a thousand at a time if leases were renewed while
- * the queues were being released.
+ * Batches the queues to read again. A thousand queues may be waiting at a time if their leases were
+ * renewed while the queues were being released.
  */
 const loadBatch = { maxBatch: 200, maxWaiting: 50_000, concurrency: 1 } as const;
 
@@ -82,7 +84,7 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     return calls.map(({ callId }) => queues.get(callId));
   }, loadBatch);
   return {
-    /** Leases due calls, as far as each receiver and account has room. */
+    /** Leases as many due calls as each receiver and account has room for. */
     claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms): Promise<Claimed> =>
       claimDue(sql, [ownerId, leasedUntil, now, limit, ...roomParameters(rooms)]),
     claimThese: (now: Date, leasedUntil: Date, callIds: readonly string[]) =>
@@ -94,14 +96,14 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     /**
      * Reads one call's pending notifications.
      *
-     * @returns undefined if the queue is not leased to this process
+     * @returns undefined if the queue isn't leased to this process
      */
     loadOne: (call: CallOfDay) => loading.add(call),
     /**
      * @returns false if the queue was kept or has changed, or if this process has lost its lease
      */
     settle: (settlement: Settlement): Promise<boolean> => settling.add(settlement),
-    /** @returns the ids of the calls with a renewed lease */
+    /** @returns the ids of the calls whose lease has been renewed */
     renew: async (
       queues: readonly { readonly callId: string; readonly leasedUntil: number }[],
       leasedUntil: Date,
@@ -115,20 +117,20 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       });
       return new Set(result.rows.map((row) => row.call_id));
     },
-    /** Releases lost processes' queues. Returns how many there were. */
+    /** Releases lost processes' queues and returns how many queues there were. */
     releaseLost: async (): Promise<number> => {
       const result = await sql.query({ ...releaseLostStatement, values: [] });
       return result.rowCount ?? 0;
     },
     /**
-     * Whether this process is sending a notification or about to. Queues waiting for a retry don't
-     * count, because they have no lease.
+     * True if this process is sending a notification or about to send one. Queues that are waiting
+     * for a retry don't count, because they aren't leased.
      */
     holdsLeases: async (): Promise<boolean> => {
       const result = await sql.query<{ holds: boolean }>({ ...holdsStatement, values: [ownerId] });
       return result.rows[0]?.holds === true;
     },
-    /** Whether any receiver has a pending notification, due or not. */
+    /** True if a notification to any receiver is pending, whether it is due or not. */
     owesAnything: async (): Promise<boolean> => {
       const result = await sql.query<{ owes: boolean }>({ ...owesStatement, values: [] });
       return result.rows[0]?.owes === true;
@@ -173,7 +175,7 @@ async function settleAll(
   return items.map((item) => released.has(item.callId));
 }
 
-/** @returns the ids of the calls with a released queue */
+/** @returns the ids of the calls whose queue has been released */
 async function settleDay(
   sql: SqlClient,
   ownerId: string,

@@ -1,52 +1,51 @@
-// Limits concurrent attempts per receiver, and calls in memory per receiver and per account. That
-// way a slow or dead receiver can't exhaust sockets or memory, or delay other receivers. A receiver
-// is an origin for one account. If two accounts send to the same host, we treat that as two
-// receivers with separate limits.
+// Limits concurrent attempts per receiver, and calls in memory per receiver and per account, so
+// that a slow or dead receiver can't exhaust sockets or memory, or delay other receivers. By a
+// receiver we mean an origin as used by one account. If two accounts send to the same host, that
+// host is two receivers with separate limits.
 //
 // new        No attempt has succeeded yet. The receiver gets as many concurrent attempts as a
 //            trusted one. All untrusted receivers share a limited part of the calls in memory,
-//            which leaves the rest to working receivers no matter how many are dead. Ends with the
-//            first success, or with several failures in a row.
+//            which leaves the rest to working receivers no matter how many are dead. Next:
+//            `trusted` after the first success, or `failing` after several failures in a row.
 // trusted    An attempt has succeeded. The receiver's calls don't count towards the shared part.
-//            Ends with several failures in a row.
-// failing    Several attempts in a row have failed. Only a few attempts run and only a few calls
-//            wait; any others go back to the database. The receiver's calls count towards the
-//            shared part. A single success makes the receiver `trusted`.
-// forgotten  The receiver was idle for a minute. It becomes `new` with the next notification.
+//            Next: `failing` after several failures in a row.
+// failing    Several attempts in a row have failed. We run only a few attempts and let only a few
+//            calls wait, while all other calls go back to the database. The receiver's calls count
+//            towards the shared part. Next: `trusted` after a single success.
+// forgotten  The receiver has been idle for a minute. Next: `new` with the next notification.
 //
 // Each account gets a share of the calls in memory, and a share of the part for untrusted receivers
-// (see `AccountShares`). So no account can crowd out another, regardless of the state of its
+// (see `AccountShares`), so no account can crowd out another, regardless of the state of its
 // receivers. If an account exceeds its share, its next calls go back to the database instead of
-// being sent. An account is crowded if it holds at least as many places as it may still get. In a
-// crowded account, each receiver gets no more places than a failing one, which keeps a few
-// receivers from using up the account's share.
+// being sent. We call an account crowded if it is using at least as many places as it may still
+// get. Each receiver of a crowded account is limited to as many places as a failing receiver, which
+// keeps a few receivers from using up the account's share.
 //
-// In each state, calls without a place stay in the database. `leave` reports when a trusted
-// receiver has room for them again.
+// In every state, calls that can't get a place remain in the database. `leave` reports when a
+// trusted receiver has room for those calls again.
 
 export type GateLimits = {
-  /** Maximum number of concurrent attempts per receiver. Each needs its own connection. */
+  /** Limits concurrent attempts per receiver. Each attempt needs its own connection. */
   readonly maxActive: number;
   /**
-   * Maximum number of concurrent attempts to a failing receiver. A few are enough to see that it
-   * has recovered.
+   * Limits concurrent attempts at a failing receiver. A few attempts are enough to notice that the
+   * receiver has recovered.
    */
   readonly maxActiveFailing: number;
-  /** Number of consecutive failures after which a receiver counts as failing. */
+  /** After this many consecutive failures, a receiver is considered to be failing. */
   readonly failuresToFailing: number;
   /**
-   * Maximum number of calls that wait in memory for one receiver. Further calls stay in the
-   * database.
+   * How many calls may wait in memory for one receiver. Any further calls remain in the database.
    */
   readonly maxWaiting: number;
-  /** Maximum number of calls that wait in memory for a failing receiver. */
+  /** Replaces `maxWaiting` for a failing receiver. */
   readonly maxWaitingFailing: number;
   /**
-   * Maximum number of calls in memory, for all accounts. This also bounds the number of sockets,
+   * Limits the calls in memory across all accounts. This limit also bounds the number of sockets,
    * even if every receiver hangs.
    */
   readonly maxCalls: number;
-  /** Maximum number of calls in memory for untrusted receivers, for all accounts. */
+  /** The part of `maxCalls` that untrusted receivers share, across all accounts. */
   readonly maxUntrusted: number;
 };
 
@@ -60,7 +59,7 @@ export const defaultGateLimits: GateLimits = {
   maxUntrusted: 1_000,
 };
 
-/** A receiver of notifications: an origin (scheme, host and port), for one account. */
+/** Where one account's notifications are sent, i.e. an origin (scheme, host and port). */
 export type Receiver = { readonly accountId: string; readonly origin: string };
 
 type Gate = Receiver & {
@@ -68,25 +67,25 @@ type Gate = Receiver & {
   failuresInRow: number;
   hasSucceeded: boolean;
   readonly waiting: ((entered: boolean) => void)[];
-  /** True if we left calls for this receiver in the database for lack of room. */
+  /** True if calls for this receiver remain in the database because there was no room for them. */
   leftBehind: boolean;
   lastUsedAt: number;
 };
 
-/** An idle receiver and its failure count are forgotten after this time. */
+/** After this idle time, we forget a receiver and its failure count. */
 const forgetAfterMs = 60_000;
 
-/** How many more calls may be taken from the database into memory. */
+/** How many more calls we may load from the database. */
 export type Rooms = {
   readonly byReceiver: readonly (Receiver & { readonly room: number })[];
   readonly byAccount: readonly (AccountRoom & { readonly accountId: string })[];
-  /** The room of each account that `byAccount` does not list. */
+  /** The room for each account that isn't listed in `byAccount`. */
   readonly unlistedAccounts: AccountRoom;
 };
 
 export type AccountRoom = {
   readonly room: number;
-  /** The room for each of the account's receivers that `byReceiver` does not list. */
+  /** The room for each of the account's receivers that isn't listed in `byReceiver`. */
   readonly byNewReceiver: number;
 };
 
@@ -105,7 +104,7 @@ export class OriginGates {
     this.#untrusted = new AccountShares(limits.maxUntrusted);
   }
 
-  /** Whether a call for this receiver may be taken into memory. */
+  /** Returns true if we may load a call for this receiver from the database. */
   hasRoom(receiver: Receiver): boolean {
     const gate = this.#gates.get(keyOf(receiver));
     if (gate === undefined) return this.#accountRoom(receiver.accountId).byNewReceiver > 0;
@@ -114,7 +113,7 @@ export class OriginGates {
     return room > 0;
   }
 
-  /** Counts a call of the account as in memory until `release`. */
+  /** Counts one of the account's calls as being in memory until `release`. */
   hold(accountId: string): void {
     this.#calls.add(accountId, 1);
   }
@@ -126,8 +125,8 @@ export class OriginGates {
   /**
    * Waits for a place. If it returns true, the caller must call `leave` once.
    *
-   * @returns false if too many calls already wait, if the account exceeds its share, or if the
-   *   gates are closed
+   * @returns false if too many calls are already waiting, if the account exceeds its share, or if
+   *   the gates are closed
    */
   async enter(receiver: Receiver, now: number): Promise<boolean> {
     const gate = this.#gateOf(receiver);
@@ -148,7 +147,7 @@ export class OriginGates {
     });
   }
 
-  /** Turns away all waiting calls, and from now on any call that would have to wait. */
+  /** Turns away all waiting calls, and any later call that would have to wait. */
   close(): void {
     this.#isClosed = true;
     for (const gate of this.#gates.values()) {
@@ -174,7 +173,7 @@ export class OriginGates {
       }
     });
     if (!gate.leftBehind || !this.#isTrusted(gate)) return false;
-    // Reading the database only pays off once half of the receiver's places are free.
+    // It's only worth reading the database once half of the receiver's places are free.
     const max = this.#isCrowded(gate.accountId) ? this.#maxForCrowded() : this.#maxWaiting(gate);
     if (this.#roomOf(gate) < max / 2) return false;
     gate.leftBehind = false;
@@ -203,7 +202,7 @@ export class OriginGates {
     }
   }
 
-  /** The number of receivers in memory. */
+  /** Receivers that we haven't forgotten. */
   get size(): number {
     return this.#gates.size;
   }
@@ -261,7 +260,7 @@ export class OriginGates {
     return this.#calls.held(accountId) >= this.#calls.room(accountId);
   }
 
-  /** Maximum number of calls, active and waiting, for one receiver of a crowded account. */
+  /** Limits the calls, active and waiting, for each receiver of a crowded account. */
   #maxForCrowded(): number {
     return this.#limits.maxActiveFailing + this.#limits.maxWaitingFailing;
   }
@@ -283,8 +282,8 @@ export class OriginGates {
   }
 
   /**
-   * Applies a change and keeps the number of untrusted calls up to date. `hasRoom` needs that
-   * number for every stored notification, so counting there would be too slow.
+   * Applies a change and keeps the number of untrusted calls up to date. Counting them in `hasRoom`
+   * would be too slow, because `hasRoom` is called for every stored notification.
    */
   #change(gate: Gate, change: () => void): void {
     const untrusted = () => (this.#isTrusted(gate) ? 0 : gate.active + gate.waiting.length);
@@ -308,14 +307,15 @@ export function originOf(url: string | undefined): string {
 }
 
 /**
- * Places that accounts share. Each account may hold as many places as are currently free: half of
- * them if it is the only account, a third if a second account wants as many, an eleventh if ten
- * more do. So a new account always finds a place, and we don't need to know the number of accounts.
- * Packet switches share their memory in the same way ("dynamic thresholds").
+ * Places that accounts share. Each account may use as many places as are currently free. That
+ * amounts to half of all places for a single account, a third each for two busy accounts, and an
+ * eleventh each for ten. As a result, a new account always finds a place, and we don't need to know
+ * the number of accounts. Packet switches share their memory in the same way ("dynamic
+ * thresholds").
  *
- * An account can end up above its share if other accounts take places, or if several calls are let
- * in at the same moment. The account then gets no more places and gives back what it can (see
- * `exceedsShare`).
+ * An account can end up above its share if other accounts get places, or if several calls are let
+ * in at the same moment. From then on, the account gets no more places, and some of its calls go
+ * back to the database (see `exceedsShare`).
  */
 class AccountShares {
   readonly #places: number;
@@ -326,7 +326,7 @@ class AccountShares {
     this.#places = places;
   }
 
-  /** Takes `count` places. A negative `count` gives places back. */
+  /** Occupies `count` places. A negative `count` frees places. */
   add(accountId: string, count: number): void {
     const held = this.held(accountId) + count;
     if (held === 0) this.#held.delete(accountId);
@@ -338,22 +338,22 @@ class AccountShares {
     return this.#held.get(accountId) ?? 0;
   }
 
-  /** Returns how many more places the account may take. */
+  /** Returns how many more places the account may use. */
   room(accountId: string): number {
     return Math.max(0, this.free - this.held(accountId));
   }
 
-  /** Whether the account holds more than its share. */
+  /** Returns true if the account is using more than its share. */
   exceedsShare(accountId: string): boolean {
     return this.held(accountId) > this.free;
   }
 
-  /** Number of free places, which is also how many an account may hold. */
+  /** The number of free places, which is also every account's share. */
   get free(): number {
     return Math.max(0, this.#places - this.#total);
   }
 
-  /** Returns the accounts that hold places. */
+  /** Returns the accounts that are using places. */
   accounts(): Iterable<string> {
     return this.#held.keys();
   }

@@ -1,4 +1,5 @@
-// Builds an event's notification for storing, with the exact body to sign and send.
+// Builds the notification to store for an event, including the exact body to sign and send. We call
+// a notification owed until it has been delivered or has become a dead letter.
 
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -7,8 +8,8 @@ import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import { originOf, type Receiver } from './origin-gates.ts';
 
 /**
- * @param canTake whether this process has room for the receiver and should lease the queue
- * @returns undefined if the event has no notification
+ * @param canTake tells whether this process has room for the receiver, and should lease the queue
+ * @returns undefined if no notification should be sent for the event
  */
 export function owedFor(
   { request: { notifyUrl } }: AcceptedCall,

@@ -1,8 +1,9 @@
-// Polls for work, one poll at a time: immediately on request, otherwise after a pause.
+// Polls for work, one poll at a time. A poll starts immediately on request, or otherwise after a
+// pause.
 
 import type { Logger } from '../lib/logger.ts';
 
-/** What a poll left behind: more due calls, wanted calls, or nothing. */
+/** What is still to be polled for after a poll, i.e. more due calls, wanted calls, or nothing. */
 export type Found = 'more' | 'wanted' | 'nothing';
 
 export type PollerOptions = {
@@ -10,7 +11,7 @@ export type PollerOptions = {
   /** Pause while no notification is pending. 0 if other processes write to the same database. */
   readonly maxRestMs: number;
   readonly logger: Logger;
-  /** Takes all due calls if `due` is true, otherwise only wanted calls (known by id). */
+  /** Leases all due calls if `due` is true, otherwise only wanted calls, whose ids are known. */
   readonly poll: (due: boolean) => Promise<Found | 'nothing owed'>;
 };
 
@@ -19,7 +20,7 @@ export class Poller {
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
   #polledForDueAt = Number.NEGATIVE_INFINITY;
-  /** What `soon` requested during the current poll. */
+  /** What `soon` has requested since the current poll started. */
   #requested: 'nothing' | 'wanted' | 'due' = 'nothing';
   #wasWoken = false;
   #isResting = false;
@@ -35,7 +36,7 @@ export class Poller {
     else if (this.#requested !== 'due') this.#requested = due ? 'due' : 'wanted';
   }
 
-  /** Ends a rest. Call this only once the notification is stored, or the next poll may miss it. */
+  /** Ends a rest. Store the notification before calling this, or the next poll may miss it. */
   wake(): void {
     this.#wasWoken = true;
     if (!this.#isResting) return;

@@ -1,5 +1,5 @@
-// Looks up where a call's notifications go, in the calls table. Events don't carry the recipient
-// because its headers are secret.
+// Looks up in the calls table where a call's notifications should be sent. Events don't contain the
+// recipient, because the recipient's headers are secret.
 
 import { LRUCache } from 'lru-cache';
 import type { CallNotifying } from '../store/calls/call-reads.ts';
@@ -12,12 +12,12 @@ export type RecipientLookup = (
 ) => Promise<ReadonlyMap<string, Recipient>>;
 
 /**
- * Returns an app's live webhook secrets, `whsec_…`. Implementations should cache them, because
- * every attempt calls this.
+ * Returns an app's live webhook secrets, `whsec_…`. Implementations should cache the secrets,
+ * because we look them up for every attempt.
  */
 export type SecretLookup = (appId: string) => Promise<readonly string[]>;
 
-/** Cache size: a few minutes' worth of calls at full load, at about 1 kB each. */
+/** That's a few minutes' worth of calls at full load, and each takes about 1 kB. */
 const maxRemembered = 5_000;
 
 export type Recipients = {
@@ -26,7 +26,7 @@ export type Recipients = {
   readonly remember: (callId: string, recipient: Recipient) => void;
 };
 
-/** Caches recipients. That's safe, because a call's recipient never changes. */
+/** Caches recipients, which is safe because a call's recipient never changes. */
 export function rememberRecipients(lookup: RecipientLookup): Recipients {
   const remembered = new LRUCache<string, Recipient>({ max: maxRemembered });
   const lookupOnce: RecipientLookup = async (callIds) => {

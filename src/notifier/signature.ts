@@ -10,7 +10,7 @@ export type SignatureInput = {
   readonly timestampS: number;
   /** The exact bytes that we send. */
   readonly body: string;
-  /** The app's live secrets, `whsec_…`. There are several during a rotation. */
+  /** The app's live secrets, `whsec_…`. During a rotation, an app has several. */
   readonly secrets: readonly string[];
 };
 
@@ -30,7 +30,7 @@ export function signatureHeaders(input: SignatureInput): Readonly<Record<string,
   };
 }
 
-/** Returns the key as Standard Webhooks defines it: the base64-decoded text after the prefix. */
+/** Standard Webhooks defines the key as the base64-decoded text after the prefix. */
 function standardKey(secret: string): Buffer {
   const text = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret;
   return Buffer.from(text, 'base64');

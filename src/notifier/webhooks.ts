@@ -4,8 +4,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * A parsed body. `status` is `Event` if the notification is for an event selected by
- * `notifyEvents`.
+ * A parsed body. If the notification reports an event that was selected by `notifyEvents`, its
+ * `status` is `Event`.
  */
 export type { NotificationBody } from '../calls/contract/notification.ts';
 
@@ -60,7 +60,7 @@ export function verify(
   if (!matchesAny(rawBody, parsed, keys)) return { ok: false, reason: 'no-match' };
   const timestampS = Number(parsed.t);
   const nowS = options.nowS ?? Date.now() / 1_000;
-  // Written this way round so that a NaN tolerance rejects every signature.
+  // The comparison is this way round so that a NaN tolerance rejects every signature.
   const isRecent = Math.abs(nowS - timestampS) <= (options.toleranceS ?? defaultToleranceS);
   return isRecent ? { ok: true, timestampS } : { ok: false, reason: 'outside-tolerance' };
 }
