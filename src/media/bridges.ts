@@ -44,8 +44,8 @@ export class Bridges {
         break;
       case 'early':
         if (bridge.phase === 'answered') return;
-        // Ringback stops at the first early media packet. Some far ends announce early media but
-        // send none, and then the person keeps hearing ringback.
+        // Stop ringback at the first early media packet. Some far ends announce early media but
+        // don't send any, in which case the person keeps hearing ringback.
         if (bridge.phase !== 'early') partner.relayTo(person, () => person.ring(false));
         break;
       case 'answered':
@@ -55,7 +55,7 @@ export class Bridges {
     bridge.phase = phase;
   }
 
-  /** Ends the bridge that session `id` is in. The two sides no longer hear each other. */
+  /** Ends the bridge of session `id`. The two sides can no longer hear each other. */
   leave(id: number): void {
     const bridge = this.#bridges.get(id);
     if (bridge === undefined) return;

@@ -1,5 +1,5 @@
-// Runs one call's detector and isolates its failures. If the detector throws, its call gets
-// `amd_error` and `amd_stopped`, but other calls are unaffected.
+// Runs one call's detector and isolates its failures. If a detector throws, only its own call is
+// affected, and gets `amd_error` and `amd_stopped`.
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import { type AmdEvent, closingAmdEvents } from '../calls/detection/amd-event.ts';
@@ -27,7 +27,7 @@ export class Detection {
     }
   }
 
-  /** Whether `amd_stopped` has been reported. */
+  /** True once `amd_stopped` has been reported. */
   get done(): boolean {
     return this.#isDone;
   }

@@ -1,16 +1,16 @@
-// Records a call's loudness in both directions, one byte per time step. Whenever the buffer is
-// full, each pair of steps is merged into one.
+// Records a call's loudness in both directions, as one byte per time step. When the buffer is full,
+// we merge each pair of steps into one, and continue with steps of twice the length.
 
 import type { AudioEnvelope } from '../calls/capture/capture.ts';
 import type { Codec } from './g711.ts';
 
-/** Step length until the buffer first fills up: two session ticks. */
+/** Until the buffer fills up for the first time, a step is as long as two session ticks. */
 const firstStepMs = 40;
 const ticksInFirstStep = 2;
 const initialSteps = 256;
 /**
- * Steps kept per direction: 11 minutes in 40 ms steps. Encoded as JSON, both directions together
- * stay below 64 KiB.
+ * We keep this many steps per direction, which is 11 minutes in 40 ms steps. Encoded as JSON, both
+ * directions together stay below 64 KiB.
  */
 const maxSteps = 16_384;
 
@@ -70,14 +70,16 @@ export class EnvelopeRecorder {
 }
 
 /**
- * Returns the loudest sample, from 0 (silence) to 127. We needn't decode anything, because G.711 is
- * logarithmic: drop the sign bit, invert the byte as its law requires, and you have the loudness.
+ * Returns the loudest sample, from 0 (silence) to 127. We don't need to decode anything, because
+ * G.711 is logarithmic: without its sign bit, and inverted as its law requires, each byte is
+ * already a measure of loudness.
  */
 function peakOf(packet: Uint8Array, start: number, end: number, codec: Codec): number {
   // µ-law counts down from 127 at silence. A-law counts up, with every other bit inverted.
   const mask = codec === 'PCMU' ? 0x7f : 0x55;
   let peak = 0;
-  // Don't skip samples: with a 1,000 Hz tone, every fourth sample could be a zero crossing.
+  // Don't skip samples. In a 1,000 Hz tone, for example, every fourth sample may be a zero
+  // crossing.
   for (let index = start; index < end; index += 1) {
     const level = ((packet[index] as number) ^ mask) & 0x7f;
     if (level > peak) peak = level;

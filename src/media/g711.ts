@@ -33,7 +33,7 @@ export const decodeTable: Readonly<Record<Codec, Int16Array>> = {
 export function encodeMulaw(sample: number): number {
   const sign = sample < 0 ? 0x80 : 0;
   const magnitude = Math.min(Math.abs(sample), mulawClip) + mulawBias;
-  // The position of the highest bit (7 to 14) determines the segment.
+  // The segment is determined by the position of the highest bit (7 to 14).
   const exponent = 24 - Math.clz32(magnitude);
   const mantissa = (magnitude >> (exponent + 3)) & 0x0f;
   return ~(sign | (exponent << 4) | mantissa) & 0xff;
@@ -50,8 +50,8 @@ export function encodeAlaw(sample: number): number {
 }
 
 /**
- * The A-law code word for each µ-law code word. We use it to convert bots' audio for far ends that
- * use A-law.
+ * The A-law code word for each µ-law code word. With this table we convert bots' audio for far ends
+ * that use A-law.
  */
 export const mulawToAlaw: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   encodeAlaw(decodeMulawByte(byte)),
@@ -67,8 +67,8 @@ const linearToMulaw: Uint8Array = Uint8Array.from({ length: 65_536 }, (_, index)
 );
 
 /**
- * Encodes a frame by table look-up, because calling `encodeMulaw` for each sample would cost ten
- * times as much.
+ * Encodes a frame with a table, because calling `encodeMulaw` for each sample would be ten times as
+ * expensive.
  */
 export function encodeMulawFrame(samples: Int16Array, bytes: Uint8Array): void {
   for (let index = 0; index < samples.length; index += 1) {

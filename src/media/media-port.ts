@@ -1,5 +1,6 @@
 // Implements `MediaPort` with RTP sessions in worker threads. The workers own the sockets, the
-// jitter buffers and the detectors, while the main thread reads and writes SDP.
+// jitter buffers and the detectors, so all that remains for the main thread is to read and write
+// SDP.
 
 import { isIP, isIPv6 } from 'node:net';
 import type { MediaPort, VoiceCodec } from '../calls/media.ts';
@@ -13,8 +14,8 @@ import { createStreamStatistics } from './stream-port.ts';
 import { createTranscriptionLog } from './transcription-log.ts';
 
 /**
- * Long enough for an ended call's last packets. If our BYE is lost and has to be retransmitted,
- * they keep coming for some seconds.
+ * This is long enough for the last packets of a call that has ended. If our BYE is lost and has to
+ * be retransmitted, packets keep arriving for some seconds.
  */
 const defaultPortDrainMs = 5_000;
 
@@ -32,7 +33,8 @@ export type MediaPortOptions = {
   readonly workers: number;
   readonly inactivityTimeoutMs: number;
   /**
-   * Interval between silence packets once our side has been silent for a second. At least 20 ms.
+   * Interval between silence packets, at least 20 ms. It applies once we've sent nothing but
+   * silence for a second.
    */
   readonly silenceIntervalMs: number;
   /**
@@ -41,7 +43,7 @@ export type MediaPortOptions = {
    */
   readonly streams?: StreamWorkerData;
   readonly logger: Logger;
-  /** How long an ended call's port stays unused. Default: 5,000. */
+  /** An ended call's port isn't reused until this time has passed. Default: 5,000. */
   readonly portDrainMs?: number;
   /** URL of a module that exports `createDetector`, for tests. Default: the detector in src/amd. */
   readonly detectorModule?: string;
@@ -53,7 +55,10 @@ export type MediaPortOptions = {
 
 export type MediaGateway = MediaPort &
   AsyncDisposable & {
-    /** Waits for the workers to start. Resolves to false if any of them isn't ready in time. */
+    /**
+     * Waits for the workers to start. Resolves to false if any of them still isn't ready after the
+     * time-out.
+     */
     ready(): Promise<boolean>;
     statistics(): Promise<MediaStatistics>;
   };
@@ -123,8 +128,8 @@ function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
 }
 
 /**
- * Returns the worker with the fewest sessions. Prefers workers that are ready, so that while one
- * restarts, the others handle its calls.
+ * Returns the worker with the fewest sessions. We prefer workers that are ready, so while one of
+ * them restarts, the others handle its calls.
  */
 function leastLoaded(workers: readonly MediaWorkerHandle[]): MediaWorkerHandle | undefined {
   const ready = workers.filter((worker) => worker.ready);

@@ -1,5 +1,5 @@
-// A session as the main thread sees it: offer and answer, and commands for the worker that owns its
-// sockets.
+// A session as the main thread sees it. Here we handle offer and answer, and send commands to the
+// worker that owns the session's sockets.
 
 import { randomBytes } from 'node:crypto';
 import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/media.ts';
@@ -12,7 +12,7 @@ export type MediaSessionOptions = {
   /** Address written into the SDP. */
   readonly publicHost: string;
   readonly port: number;
-  /** IP version of the sockets, which can't reach addresses of the other version. */
+  /** IP version of the sockets. They can't reach addresses of the other version. */
   readonly ipVersion: 4 | 6;
   /** Codecs to offer, in order of preference. */
   readonly codecs: readonly VoiceCodec[];
@@ -24,8 +24,8 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     address: options.publicHost,
     port: options.port,
     codecs: options.codecs,
-    // RFC 3264, section 5, limits the id to 62 bits. We use 48, which are unique enough and fit
-    // into every parser's integer type.
+    // RFC 3264, section 5, limits the id to 62 bits. We use just 48, which are unique enough and
+    // fit into any parser's integer type.
     sessionId: String(randomBytes(6).readUIntBE(0, 6)),
   };
   let version = 1;
@@ -73,8 +73,8 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
 }
 
 /**
- * Creates the second leg's session. It runs in the same worker as session `id`, because otherwise
- * the two couldn't be bridged.
+ * Creates the second leg's session in the worker that runs session `id`. Sessions in different
+ * workers couldn't be bridged.
  */
 function createPartner(id: number, options: MediaSessionOptions): PartnerSession {
   return {

@@ -1,18 +1,18 @@
-// Parses the far end's SDP (RFC 4566) with sdp-transform. We limit the input, keep only the lines
-// that telephone audio needs, and validate the result. Never throws.
+// Parses the far end's SDP (RFC 4566) with sdp-transform. To protect ourselves, we limit the input,
+// keep only the lines that telephone audio needs, and validate the result. Parsing never throws.
 
 import ipaddr from 'ipaddr.js';
 import { parse } from 'sdp-transform';
 import { z } from 'zod';
 
-/** In practice, descriptions are under 2 kB for audio, and under 10 kB for WebRTC. */
+/** In practice, a description for audio is under 2 kB, and one for WebRTC is under 10 kB. */
 const maxSdpCharacters = 16_384;
-/** Longer lines are WebRTC candidates, or fmtp lines for codecs that we don't support. */
+/** Lines longer than this are WebRTC candidates, or fmtp lines for codecs that we don't support. */
 const maxLineCharacters = 512;
 const maxLines = 400;
 /**
- * Audio, fax and video make three. We need a limit because our answer repeats every line in the
- * offer.
+ * Audio, fax and video only need three lines. We limit the number because our answer repeats every
+ * line in the offer.
  */
 const maxMediaLines = 16;
 
@@ -23,11 +23,16 @@ export const directions = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as co
 export type Direction = (typeof directions)[number];
 
 export type SdpAddress = { readonly version: 4 | 6; readonly address: string };
-/** 'unreadable' if the host is a name or an invalid address, so we have no address to send to. */
+/**
+ * `unreadable` means that the host is a name or an invalid address, so there's no address that we
+ * could send to.
+ */
 export type SdpConnection = SdpAddress | 'unreadable';
 
 export type SdpMedia = {
-  /** Media type from the m= line, e.g. `audio`. We repeat it in answers that refuse the line. */
+  /**
+   * Media type from the m= line, e.g. `audio`. If our answer rejects the line, it repeats the type.
+   */
   readonly type: string;
   readonly port: number;
   readonly protocol: string;
@@ -100,7 +105,7 @@ export function parseSdp(text: string): Sdp | undefined {
   };
 }
 
-/** Adapts a line to the library's grammar, which is stricter than what carriers send. */
+/** Adapts a line to the library's grammar, which is stricter than what carriers actually send. */
 function normaliseLine(line: string): string {
   const trimmed = line.trimEnd();
   // sdp-transform doesn't support the number of ports in `m=audio 4000/1 RTP/AVP 0`.
@@ -123,7 +128,7 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
     type: line.type,
     port: line.port,
     protocol: line.protocol,
-    // If our answer refuses the line, it repeats the formats, so keep only printable characters.
+    // If our answer rejects the line, it repeats these formats, so keep only printable characters.
     formats: line.payloads.replaceAll(/[^\x20-\x7e]/g, '').trim(),
     ...optionalConnection(line.connection),
     ...optionalDirection(line.direction),
@@ -159,8 +164,8 @@ function optionalConnection(value: z.infer<typeof connection>): { connection?: S
 }
 
 /**
- * Reads an IP literal and normalises it to the form in which sockets report addresses. Rejects
- * names, because we can't wait for DNS in the middle of an answer.
+ * Reads an IP literal and normalises it to the form in which sockets report addresses. Names are
+ * rejected, because we can't wait for DNS in the middle of an answer.
  */
 function readAddress(text: string): SdpAddress | undefined {
   // The `/127` in `224.2.1.1/127` is a multicast time-to-live. Some senders add one to unicast
@@ -177,14 +182,14 @@ function readAddress(text: string): SdpAddress | undefined {
   return { version: 6, address: parsed.toRFC5952String() };
 }
 
-/** Whether the address is `0.0.0.0` or `::`, which means "send no media" in RFC 2543. */
+/** Returns true for `0.0.0.0` and `::`, which mean "send no media" in RFC 2543. */
 export function isUnspecified(address: SdpAddress): boolean {
   return address.address === '0.0.0.0' || address.address === '::';
 }
 
 /**
- * Whether the address belongs to a single host. We never send media to multicast or broadcast
- * addresses.
+ * Checks that the address belongs to a single host, because we never send media to multicast or
+ * broadcast addresses.
  */
 export function isUnicast(address: SdpAddress): boolean {
   const range = ipaddr.parse(address.address).range();

@@ -1,5 +1,5 @@
-// A session's connection to its bot. Controls what the bot hears, whether we play its audio, and
-// which of the call's events it receives.
+// A session's connection to its bot. It controls what the bot can hear, whether we play the bot's
+// audio, and which of the call's events the bot receives.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
@@ -12,18 +12,20 @@ type Streaming = { readonly stream: BotStream; readonly queue: PlayoutQueue };
 export class SessionStream {
   readonly #player: SoundPlayer;
   #streaming: Streaming | undefined;
-  /** While true, the bot receives silence and no keys. */
+  /** While this is true, the bot receives silence and no keys. */
   #isGated = false;
-  /** While true, we discard the bot's audio. */
+  /** While this is true, we discard the bot's audio. */
   #isMuted = false;
-  /** Detection events so far, a dozen at most. A bot that joins later receives these first. */
+  /**
+   * Detection events so far, a dozen at most. A bot that joins later receives all of them first.
+   */
   readonly #amdEvents: AmdEvent[] = [];
 
   constructor(player: SoundPlayer) {
     this.#player = player;
   }
 
-  /** Whether the call has a bot, or will have one after the answer. */
+  /** True if the call has a bot, or will have one after the answer. */
   get isActive(): boolean {
     return this.#streaming !== undefined;
   }
@@ -58,8 +60,8 @@ export class SessionStream {
   }
 
   /**
-   * Closes or opens the gate. While it's closed, the bot hears only silence, because what a person
-   * says to an agent isn't meant for the bot.
+   * Closes or opens the gate. While the gate is closed, the bot hears only silence, because the bot
+   * shouldn't hear what a person says to an agent.
    */
   gate(isClosed: boolean): void {
     this.#isGated = isClosed;

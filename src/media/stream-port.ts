@@ -1,5 +1,5 @@
 // The media worker's interface to a bot's stream, which src/streams implements. The stream receives
-// the far end's audio, and writes the bot's audio to the playout queue. It runs in the worker's
+// the far end's audio, and writes the bot's audio to the playout queue. It runs on the worker's own
 // thread.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
@@ -8,7 +8,7 @@ import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { PlayoutQueue } from './playout/playout-queue.ts';
 
 export type BotStream = {
-  /** Sets up the connection as far as possible while the phone rings. */
+  /** Sets up as much of the connection as possible while the phone is ringing. */
   prepare(): void;
   /** Handles the 200 OK. */
   answer(): void;
@@ -19,9 +19,11 @@ export type BotStream = {
   hear(frame: Uint8Array): void;
   sendDigit(digit: string): void;
   sendAmd(event: AmdEvent): void;
-  /** Notifies the bot that a transfer's second leg failed and the call continues with the bot. */
+  /**
+   * Notifies the bot that a transfer's second leg has failed, so the call continues with the bot.
+   */
   sendTransferFailed(failure: TransferFailure): void;
-  /** Returns a mark to the bot, because all audio before it has been played or dropped. */
+  /** Returns a mark to the bot. All audio before the mark has been played or dropped. */
   returnMark(name: string): void;
   /** Called once every 20 ms. */
   tick(): void;
@@ -34,14 +36,14 @@ export type StreamSink = {
   report(report: StreamReport): void;
   /** Reports a protocol violation by the bot, once for each kind. */
   warn(warning: string): void;
-  /** Records what the bot does, for people who inspect the call. */
+  /** Records the bot's actions, for people who inspect the call. */
   readonly note?: {
     mark(name: string): void;
     clear(droppedMs: number): void;
   };
   /**
-   * Reports a bug in our code that the bot's messages have triggered. Only this call fails, not
-   * every call in the thread.
+   * Reports a bug in our code that was triggered by the bot's messages. Only this call fails
+   * instead of every call in the thread.
    */
   defect(error: unknown): void;
 };
@@ -52,11 +54,11 @@ export type CreateStream = (
   sink: StreamSink,
 ) => BotStream;
 
-/** One worker's statistics. Counters start at 0 with the worker. */
+/** One worker's statistics. The counters are 0 when the worker starts. */
 export type StreamStatistics = {
   open: number;
   framesSent: number;
-  /** Frames dropped because the bot didn't read them in time. */
+  /** Frames that we dropped because the bot hadn't read them in time. */
   framesDropped: number;
   bytesReceived: number;
   messagesIgnored: number;

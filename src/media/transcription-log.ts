@@ -9,8 +9,8 @@ export type TranscriptionReport = {
 };
 
 /**
- * Maximum number of provider names that we remember. Names come from requests, so an app that sends
- * a new name with each call must not flood memory or the log.
+ * We remember at most this many provider names. Names are part of requests, so an app that sends a
+ * new name with each call must not be able to flood memory or the log.
  */
 const maxNames = 100;
 

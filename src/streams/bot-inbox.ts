@@ -1,5 +1,5 @@
-// Reads a bot's messages, within limits, and applies them to the playout queue. We count and ignore
-// invalid messages, so they never end the call.
+// Reads a bot's messages, within limits, and applies them to the playout queue. Invalid messages
+// are counted and ignored, so they can't end the call.
 
 import { Buffer } from 'node:buffer';
 import type { PlayoutQueue } from '../media/playout/playout-queue.ts';
@@ -7,14 +7,14 @@ import type { StreamSink } from '../media/stream-port.ts';
 import { readBotMessage } from './stream-messages.ts';
 
 /**
- * Rate limit: 500 messages a second, with bursts of up to 10 s worth. Bots usually send a whole
- * answer in one go, split into 200 ms pieces with a mark each.
+ * The rate limit is 500 messages a second, with bursts of up to 10 s worth. We need the bursts
+ * because bots usually send a whole answer in one go, split into 200 ms pieces with a mark each.
  */
 const messagesPerTick = 10;
 const maxBurst = 5_000;
 /**
- * All payloads are decoded into one shared buffer. Larger ones are rare, so they get their own
- * memory.
+ * Payloads are decoded into one shared buffer. Larger payloads are rare, so they get memory of
+ * their own.
  */
 const scratchBytes = 256 * 1_024;
 const scratch = Buffer.allocUnsafeSlow(scratchBytes);

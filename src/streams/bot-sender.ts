@@ -1,5 +1,6 @@
-// Sends messages to a bot over one connection: `connected` and `start`, then a frame every 20 ms,
-// with the call's events in between. A bot that reads slowly loses only the oldest audio.
+// Sends messages to a bot over one connection. It starts with `connected` and `start`, and
+// continues with a frame every 20 ms and the call's events in between. If a bot reads slowly, it
+// only loses the oldest audio.
 
 import type { StreamSettings } from '../calls/stream/stream.ts';
 import type { StreamLink } from './stream-link.ts';
@@ -35,8 +36,8 @@ export class BotSender {
   }
 
   /**
-   * Sends a frame, or keeps it while the link is full. Timestamps advance even for dropped frames,
-   * so that the bot can see the gap.
+   * Sends a frame, or keeps it while the link is full. Even if frames are dropped, timestamps
+   * advance, so the bot can see the gap.
    */
   hear(frame: Uint8Array): void {
     const timestampMs = this.#elapsedMs;
@@ -72,8 +73,8 @@ export class BotSender {
 }
 
 /**
- * Keeps the far end's last second of audio while the bot isn't reading. Each new frame replaces the
- * oldest, so a slow bot's backlog never exceeds one second.
+ * Keeps the far end's last second of audio while the bot isn't reading. Each new frame then
+ * replaces the oldest one, so a slow bot's backlog never exceeds one second.
  */
 class UnsentFrames {
   readonly #frames = Buffer.alloc(unsentCapacity * frameBytes);

@@ -1,13 +1,13 @@
 // The transport under a bot's WebSocket: name look-up, TCP and TLS. We can set it up while the
-// phone still rings, so that only the upgrade remains to be done at the answer. The guard checks
-// each address when it connects.
+// phone is still ringing, so that only the upgrade is left to do when the call is answered. The
+// guard checks each address at the moment when we connect.
 
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { AddressGuard } from '../lib/address-guard.ts';
 
 /**
- * Starts connecting and returns the socket, which emits the outcome later.
+ * Starts connecting and returns the socket immediately. The socket emits the outcome later.
  * @returns undefined if the address isn't allowed
  */
 export function openTransport(url: URL, guard: AddressGuard): Socket | undefined {
@@ -18,7 +18,7 @@ export function openTransport(url: URL, guard: AddressGuard): Socket | undefined
     host,
     port: url.port === '' ? (isSecure ? 443 : 80) : Number(url.port),
     lookup: guard.lookup,
-    // Nagle's algorithm would hold back each frame until the previous one is acknowledged.
+    // Nagle's algorithm would delay each frame until the previous one has been acknowledged.
     noDelay: true,
     keepAlive: true,
   };
@@ -32,7 +32,10 @@ function isName(url: URL): boolean {
   return !url.hostname.startsWith('[') && !/^[\d.]+$/.test(url.hostname);
 }
 
-/** A transport that we connect in advance. If that fails, a new one is opened when it's needed. */
+/**
+ * A transport that we connect in advance. If the connection fails, we open a new one when it's
+ * needed.
+ */
 export class PreparedTransport {
   readonly #socket: Socket | undefined;
   #isUsable: boolean;

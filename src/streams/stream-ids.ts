@@ -1,5 +1,5 @@
 // The SIDs that bots use for an account, a call and a stream, in the format that bot libraries
-// validate. We derive them from our own ids, so they're the same on every node and after a
+// validate. Since we derive them from our own ids, they're the same on every node and after a
 // reconnect.
 
 import { createHash } from 'node:crypto';
@@ -28,9 +28,9 @@ export function streamIdsOf(call: StreamedCall, ordinal = 0): StreamIds {
 }
 
 /**
- * Returns the call's SID. If the request contains a stream, the index `calls_by_call_sid` finds the
- * call by its SID. A call that gets its first stream from a command isn't in that index, so its SID
- * contains the call id instead.
+ * Returns the call's SID. If the request contains a stream, we can find the call by its SID through
+ * the index `calls_by_call_sid`. A call that gets its first stream from a command isn't in that
+ * index, so its SID contains the call id instead.
  */
 function createCallSid({ callId, request }: StreamedCall): string {
   const own = callId.replace(/^call-/, '').replaceAll('-', '');
@@ -54,8 +54,8 @@ export function callSidDigits(callSid: string): string {
 }
 
 /**
- * Derives 32 hex digits. Keep this in step with the SQL index `calls_by_call_sid`, which computes
- * the same digits.
+ * Derives 32 hex digits from the text. Keep this in step with the SQL index `calls_by_call_sid`,
+ * which computes the same digits.
  */
 function deriveDigits(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);

@@ -1,6 +1,6 @@
-// The Twilio Media Streams messages. We write ours and read the bot's, which we don't trust. Note
-// that `sequenceNumber`, `chunk` and `timestamp` are strings, while the values in `mediaFormat` are
-// numbers, because bots check these types.
+// Writes and reads messages in the Twilio Media Streams format. We write our own messages, and read
+// the bot's, which we don't trust. Note that `sequenceNumber`, `chunk` and `timestamp` are strings,
+// while the values in `mediaFormat` are numbers. Bots check these types.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
@@ -34,8 +34,8 @@ export class MessageWriter {
   }
 
   /**
-   * Builds the JSON by hand, because every call writes this message every 20 ms. Nothing in it
-   * needs escaping.
+   * Builds the JSON by hand, because we write this message every 20 ms in every call, and nothing
+   * in it needs escaping.
    */
   media(mulaw: Buffer, timestampMs: number): string {
     this.#sequence += 1;

@@ -1,6 +1,6 @@
-// Receives telephone events (RFC 4733). While a key is pressed, the far end keeps sending packets
-// with the key and its duration so far. We report each press once, with its duration, even if
-// packets are lost, repeated or reordered.
+// Receives telephone events (RFC 4733). While a key is being pressed, the far end keeps sending
+// packets with the key and its duration so far. We report each press once, with its duration, even
+// if packets are lost, repeated or reordered.
 //
 //   |     event     |E|R| volume    |          duration             |
 
@@ -9,13 +9,13 @@ import { timestampDistance } from './rtp-packet.ts';
 const digits = '0123456789*#ABCD';
 const samplesPerMs = 8;
 /**
- * A press that gets no update for this many frames has ended, and all copies of its end packet were
- * lost (RFC 4733, section 2.5.1.4, sends three).
+ * If a press hasn't been updated for this many frames, it has ended, and all copies of its end
+ * packet were lost (RFC 4733, section 2.5.1.4, sends three).
  */
 const lostEndFrames = 10;
 /**
- * 5 s. A packet up to this much older than the last reported press is a late copy. If it's even
- * older, the sender has reset its clock, so the packet starts a new press.
+ * A packet that is up to 5 s older than the last reported press is a late copy. If it's even older,
+ * the sender has reset its clock, so the packet starts a new press.
  */
 const repeatedWithinSamples = 40_000;
 /**
@@ -74,9 +74,7 @@ export class DtmfReceiver {
     if (this.#framesSinceUpdate >= lostEndFrames) this.#reportPress();
   }
 
-  /**
-   * Forgets the previous sender, because the new sender's timestamps are unrelated to the old ones.
-   */
+  /** Forgets the previous sender, whose timestamps have nothing to do with the new sender's. */
   reset(): void {
     if (this.#pressed) this.#reportPress();
     this.#reportedTimestamp = undefined;
@@ -98,7 +96,7 @@ export class DtmfReceiver {
     if (continues) {
       this.#earlierSegments += this.#duration;
     } else {
-      // The packets that ended the previous press were lost.
+      // We've lost the packets that ended the previous press.
       if (this.#pressed) this.#reportPress();
       this.#earlierSegments = 0;
     }

@@ -1,5 +1,5 @@
-// Everything that listens to a call: detection in one or more rounds, the plans that depend on it,
-// and the call's bot. Plans play their sounds through the transmission.
+// Everything that listens to a call: detection, in one or more rounds, the plans that depend on
+// detection, and the call's bot. If a plan plays a sound, it does so through the transmission.
 
 import type { AmdSettings } from '../../calls/call-types.ts';
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
@@ -13,7 +13,7 @@ import { SessionStream } from '../session-stream.ts';
 import type { RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
 
-/** Time limit for the rounds that follow a screening. Call screeners give up in half that time. */
+/** Rounds that follow a screening may take this long. Call screeners give up in half that time. */
 const laterRoundTimeoutMs = 60_000;
 
 type ListenersSink = Pick<RtpSessionSink, 'report' | 'onDetectorError'>;
@@ -26,11 +26,11 @@ export class Listeners {
   #settings: AmdSettings | undefined;
   #detection: Detection | undefined;
   #plans: PlannedCall | undefined;
-  /** Round of detection, from 1. Plans may start further rounds. */
+  /** Number of the detection round, starting at 1. Plans may start further rounds. */
   #round = 1;
   #roundStartFrames = 0;
   #heardFrames = 0;
-  /** Whether detection has reported anything in this round. */
+  /** True once detection has reported anything in this round. */
   #hasReported = false;
 
   constructor(options: RtpSessionOptions, transmission: Transmission, sink: ListenersSink) {
@@ -40,7 +40,7 @@ export class Listeners {
     this.streaming = new SessionStream(transmission.player);
   }
 
-  /** Whether any listener needs frames. */
+  /** True while any listener needs frames. */
   get needFrames(): boolean {
     return this.#detection?.done === false || this.#plans !== undefined || this.streaming.isActive;
   }
@@ -49,12 +49,15 @@ export class Listeners {
     return this.#plans !== undefined;
   }
 
-  /** Whether a plan controls the call. While it does, the bot cannot end the call. */
+  /** True while a plan controls the call. During that time, the bot can't end the call. */
   get isPlanInControl(): boolean {
     return this.#plans?.controlsCall === true;
   }
 
-  /** Starts detection. Call this at the answer, because anything before that is ringback. */
+  /**
+   * Starts detection. Call this when the call is answered, because anything before that is
+   * ringback.
+   */
   startDetection(settings: AmdSettings, plans?: CallPlans): void {
     if (this.#detection !== undefined) return;
     this.#settings = settings;
@@ -67,7 +70,9 @@ export class Listeners {
     this.#releaseWhenDone();
   }
 
-  /** Ends all plans. From here on two people are talking, so no plan may speak. */
+  /**
+   * Ends all plans. From here on two people are talking to each other, so plans must stay silent.
+   */
   abandonPlans(): void {
     this.#plans?.abandon();
     this.#plans = undefined;
@@ -75,7 +80,8 @@ export class Listeners {
   }
 
   /**
-   * Passes the far end's next 20 ms to the listeners. `frame` is silence if nothing was received.
+   * Passes the far end's next 20 ms to the listeners. If nothing was received, `frame` contains
+   * silence.
    */
   hear(frame: Int16Array, isReceived: boolean): void {
     if (this.streaming.isActive) {
@@ -137,8 +143,8 @@ export class Listeners {
       this.#round === 1 ? roundEvents : roundEvents.map((event) => this.#inRound(event));
     for (const amd of events) this.#sink.report({ kind: 'amd', amd });
     for (const event of events) {
-      // A verdict stands once we've reported it. If detection fails after that, the bot gets only
-      // `amd_stopped`, not `amd_error`.
+      // Once we've reported a verdict, we don't take it back. If detection fails after that, the
+      // bot gets only `amd_stopped`, not `amd_error`.
       if (event.event !== 'amd_error' || !this.#hasReported) this.streaming.sendAmd(event);
       this.#hasReported = true;
       this.#plans?.onAmd(event);
@@ -146,8 +152,8 @@ export class Listeners {
   }
 
   /**
-   * Adds the round to an event. Also converts the event's time: the detector's clock starts with
-   * the round, but the call's clock starts at the answer.
+   * Adds the round to an event, and converts the event's time. The detector's clock starts with the
+   * round, whereas the call's clock starts at the answer.
    */
   #inRound(event: AmdEvent): AmdEvent {
     const elapsedMs = event.elapsedMs + this.#roundStartFrames * tickMs;
@@ -155,8 +161,8 @@ export class Listeners {
   }
 
   /**
-   * Releases the detector when it's done. Active plans keep it, because they need its ear even
-   * after `amd_stopped`.
+   * Releases the detector when it's done. If plans are still active, we keep the detector even
+   * after `amd_stopped`, because they need its ear.
    */
   #releaseWhenDone(): void {
     if (this.#plans?.isOver === true) this.#plans = undefined;
@@ -166,8 +172,8 @@ export class Listeners {
 }
 
 /**
- * Returns the settings for a round after the first. The timers are longer there, because someone
- * who screens calls looks at the phone first and then decides.
+ * Returns the settings for later rounds. They use longer timers, because someone who screens calls
+ * looks at the phone first and then decides.
  */
 function laterRoundSettings(settings: AmdSettings): AmdSettings {
   const { timers } = settings;

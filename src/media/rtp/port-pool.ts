@@ -1,18 +1,20 @@
-// One worker's share of the RTP ports. RTP uses the even ports, each with the odd port above it for
-// RTCP (RFC 3550, section 11). The pool is a first-in, first-out queue, so the next port is always
-// the one that has been unused for the longest time.
+// One worker's share of the RTP ports. RTP uses the even ports, and RTCP the odd ports above them
+// (RFC 3550, section 11). The pool is a first-in, first-out queue, so it always returns the port
+// that has been unused for the longest time.
 
 export type PortPoolOptions = {
   readonly portMin: number;
   readonly portMax: number;
-  /** Each worker uses every `workerCount`-th pair, which is why workers needn't coordinate. */
+  /** Each worker uses every `workerCount`-th pair, so the workers don't need to coordinate. */
   readonly workerIndex: number;
   readonly workerCount: number;
-  /** How long a released port stays unused. Late packets for its call may still arrive. */
+  /**
+   * A released port stays unused for this long, because late packets for its call may still arrive.
+   */
   readonly drainMs: number;
   /**
-   * The last port that a dead predecessor used. The pool starts after it, because the ports before
-   * it were in use a moment ago.
+   * The last port that was used by this worker's predecessor, which died. The pool starts after
+   * that port, because the ports before it were in use a moment ago.
    */
   readonly startAfterPort?: number;
 };
@@ -43,7 +45,7 @@ export class PortPool {
     for (const port of rotated) this.#resting.push({ port, freeAtMs: Number.NEGATIVE_INFINITY });
   }
 
-  /** Number of ports that no call uses, including ports that are still draining. */
+  /** Number of ports that aren't in use by a call, including ports that are still draining. */
   get resting(): number {
     return this.#resting.length;
   }

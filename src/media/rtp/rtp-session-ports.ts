@@ -1,5 +1,5 @@
-// What an RTP session needs from outside: a sink for its packets and events, a detector, and the
-// state that all sessions in a worker share.
+// The dependencies of an RTP session: a sink for its packets and events, a detector, and the state
+// that all of a worker's sessions share.
 
 import type { MediaEvent } from '../../calls/media.ts';
 import type { CreateDetector } from '../detector-port.ts';
@@ -11,8 +11,8 @@ import type { RtpSenderOptions } from './rtp-sender.ts';
 export type RtpSessionSink = {
   send(packet: Uint8Array, port: number, address: string): void;
   /**
-   * Fixes the far end's address until `disconnect`. All packets go to this address, and the sink
-   * may drop packets from any other address.
+   * Fixes the far end's address until `disconnect`. All packets are sent to this address, and the
+   * sink may drop packets from any other address.
    */
   connect(port: number, address: string): void;
   disconnect(): void;
@@ -37,7 +37,7 @@ export type RtpCounts = {
   received: number;
   discarded: number;
   sent: number;
-  /** Packets that we didn't send because the clock was late. */
+  /** Packets that we couldn't send because the clock was late. */
   unsent: number;
   /** Frames that detection or a bot heard over 60 ms late, or not at all. */
   framesLate: number;
@@ -56,7 +56,8 @@ export function createRtpCounts(): RtpCounts {
 }
 
 /**
- * Memory shared by all sessions in a thread, so that we needn't allocate any per packet or frame.
+ * Memory that all of a thread's sessions share, so that we needn't allocate any for each packet or
+ * frame.
  */
 export type RtpScratch = {
   readonly header: RtpHeader;

@@ -1,7 +1,7 @@
-// The audio of one call leg. The owner calls `receive` with every packet, and `tick` every 20 ms.
-// There are no sockets or timers in here, so tests can drive the session with their own clock.
-// `Reception` accepts packets and passes frames and keys to `Listeners`. `Transmission` sends our
-// audio.
+// One call leg's audio. The owner calls `receive` with every packet, and `tick` every 20 ms. There
+// are no sockets or timers in here, which means that tests can drive the session with their own
+// clock. `Reception` accepts packets and passes frames and keys to `Listeners`, while
+// `Transmission` sends our audio.
 
 import { type AmdSettings, assertNever } from '../../calls/call-types.ts';
 import type { AudioEnvelope } from '../../calls/capture/capture.ts';
@@ -37,15 +37,15 @@ export class RtpSession {
     return this.#listeners.streaming;
   }
 
-  /** Whether a plan controls the call. If so, the bot can't end the call. */
+  /** True while a plan controls the call. During that time, the bot can't end the call. */
   get isPlanInControl(): boolean {
     return this.#listeners.isPlanInControl;
   }
 
   /**
-   * Whether two ticks may run back to back. They may not while we play audio or a plan waits for a
-   * beep, because people would notice the delay. Before the first packet they may not either,
-   * because both ticks would count towards its delay in the jitter buffer.
+   * True if two ticks may run back to back. While we're playing audio or a plan is waiting for a
+   * beep, they may not, because people would notice the delay. Nor may they before the first packet
+   * has arrived, because both ticks would count towards its delay in the jitter buffer.
    */
   get isQuiet(): boolean {
     return (
@@ -79,7 +79,7 @@ export class RtpSession {
    * this tick would only add to a burst.
    */
   tick(isInTime: boolean): void {
-    // Reception runs first, so a plan's reply to a beep goes out in the same tick.
+    // Run the reception first, so that a plan's reply to a beep goes out in the same tick.
     this.#reception.tick(isInTime);
     this.#transmission.tick(isInTime);
     this.streaming.tick();
@@ -136,12 +136,14 @@ export class RtpSession {
     return this.#envelope?.read();
   }
 
-  /** Ends all plans. From here on two people are talking, so no plan may speak. */
+  /**
+   * Ends all plans. From here on two people are talking to each other, so plans must stay silent.
+   */
   abandonPlans(): void {
     this.#listeners.abandonPlans();
   }
 
-  /** Starts or stops ringback. We play it whenever there's no other audio. */
+  /** Starts or stops ringback, which plays whenever there's no other audio. */
   ring(isRinging: boolean): void {
     this.#transmission.player.ring(isRinging);
   }

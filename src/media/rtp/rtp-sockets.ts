@@ -1,6 +1,6 @@
-// One call's UDP sockets: RTP on the even port, RTCP on the odd port above it. We never send RTCP.
-// Still, we keep its port open, for three reasons: reports are a sign of life, the far end gets no
-// ICMP errors, and no other program can take the port.
+// One call's UDP sockets: RTP on the even port, and RTCP on the odd port above it. We never send
+// RTCP, but we keep its port open for three reasons: the far end's reports are a sign of life, the
+// far end doesn't get ICMP errors, and no other program can bind the port.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';
@@ -8,7 +8,10 @@ import { isIPv6 } from 'node:net';
 export type RtpSocketHandlers = {
   onPacket(packet: Uint8Array, address: string, port: number): void;
   onRtcp(packet: Uint8Array, address: string, port: number): void;
-  /** The far end, or a router on the way, refuses our packets. The socket itself still works. */
+  /**
+   * The far end, or a router on the way to it, is rejecting our packets. The socket itself still
+   * works.
+   */
   onUnreachable(): void;
   onError(reason: string): void;
 };
@@ -42,9 +45,9 @@ export class RtpSockets {
   #connected = false;
 
   private constructor(host: string, rtp: Socket, rtcp: Socket) {
-    // Connecting would bind a wildcard socket to the local address on the route to the far end. If
-    // the host has several addresses, the far end may send to a different one, and we'd lose its
-    // packets.
+    // Connecting a wildcard socket would bind it to the local address on the route to the far end.
+    // If the host has several addresses, the far end may be sending to a different one, and we'd
+    // lose its packets.
     this.#mayConnect = host !== '0.0.0.0' && host !== '::';
     this.#rtp = rtp;
     this.#rtcp = rtcp;
@@ -72,15 +75,15 @@ export class RtpSockets {
     return { kind: 'open', sockets: new RtpSockets(host, rtp, rtcp) };
   }
 
-  /** Sends a packet. If that fails, the packet is lost, as it might be on any network. */
+  /** Sends a packet. If sending fails, the packet is lost, as it might be on any network. */
   send(packet: Uint8Array, port: number, address: string): void {
     if (this.#connected) this.#rtp.send(packet);
     else this.#rtp.send(packet, port, address);
   }
 
   /**
-   * Connects the RTP socket until `disconnect`. The kernel then drops other senders' packets. It
-   * also needs no route look-up to send, which makes sending 30 % cheaper.
+   * Connects the RTP socket until `disconnect`. The kernel then drops packets from other senders,
+   * and no longer has to look up a route for each packet we send, which makes sending 30% cheaper.
    */
   connect(port: number, address: string): void {
     if (!this.#mayConnect) return;
@@ -103,7 +106,10 @@ export class RtpSockets {
   }
 }
 
-/** @returns why we can't bind to this address, or undefined if we can */
+/**
+ * Tries to bind to the address.
+ * @returns the reason if we can't, or undefined if we can
+ */
 export async function addressProblem(host: string): Promise<string | undefined> {
   const socket = createUdpSocket(host);
   try {
@@ -118,8 +124,8 @@ export async function addressProblem(host: string): Promise<string | undefined> 
 
 function createUdpSocket(host: string): Socket {
   const family = isIPv6(host) ? 6 : 4;
-  // We only ever get literals of this family here. The default look-up would delay each packet by
-  // one turn of the event loop.
+  // This function only ever gets literals of this family. The default look-up would delay each
+  // packet by one turn of the event loop.
   const lookup: SocketOptions['lookup'] = (address, _options, callback) =>
     callback(null, address, family);
   return createSocket({ type: family === 6 ? 'udp6' : 'udp4', lookup });

@@ -1,5 +1,5 @@
 // The sending side of a call. Every 20 ms it sends a key, a sound, the bot's audio, or silence. In
-// a bridge, it relays the other end's packets as they arrive.
+// a bridge, it instead relays the packets from the other end as they arrive.
 
 import type { Keys, KeysSent } from '../../calls/keys/keys.ts';
 import type { PlaybackReport } from '../../calls/playback/playback.ts';
@@ -26,11 +26,13 @@ export class Transmission {
   readonly #silence: SilencePacing;
   readonly #keys: KeySender;
   readonly player: SoundPlayer;
-  /** Rewrites packets from the other end of the bridge. Undefined if nothing is relayed. */
+  /**
+   * Rewrites packets from the other end of the bridge. Undefined if we aren't relaying anything.
+   */
   #relay: RtpRelay | undefined;
   /**
-   * The far end's description. This and `#envelope` are undefined until the answer, and we send
-   * nothing before that.
+   * The far end's description. Like `#envelope`, it's undefined until the answer, and we don't send
+   * anything before that.
    */
   #remote: RemoteMedia | undefined;
   #envelope: EnvelopeRecorder | undefined;
@@ -53,7 +55,7 @@ export class Transmission {
     return this.#soundPower;
   }
 
-  /** Whether we have nothing but silence to send. */
+  /** True if there's nothing but silence to send. */
   get isQuiet(): boolean {
     return this.player.isUnused && !this.#keys.isPressing;
   }
@@ -77,8 +79,8 @@ export class Transmission {
   }
 
   /**
-   * Starts relaying packets from another far end instead of our own audio. `onFirst` is called when
-   * the first audio packet is relayed.
+   * Starts relaying packets from another far end, which replace our own audio. `onFirst` is called
+   * when the first audio packet is relayed.
    */
   startRelay(onFirst: () => void): void {
     this.#relay = new RtpRelay(this.#sender, onFirst);
@@ -88,7 +90,7 @@ export class Transmission {
     this.#relay = undefined;
   }
 
-  /** Relays a packet from the other end of the bridge. Does nothing unless a relay is running. */
+  /** Relays a packet from the other end of the bridge. Has no effect unless a relay is running. */
   relayPacket(packet: Uint8Array, header: RtpHeader, kind: Exclude<PacketKind, 'noise'>): void {
     const [remote, relay] = [this.#remote, this.#relay];
     if (relay === undefined || remote?.weSend !== true) return;
@@ -116,8 +118,8 @@ export class Transmission {
     if (key !== undefined) this.#send(key);
     this.#soundPower = 0;
     if (isRelayed || key !== undefined) {
-      // We're relaying the other leg's audio, or a key is pressed. Meanwhile, discard the bot's
-      // audio.
+      // Either we're relaying the other leg's audio, or a key is being pressed. The bot's audio is
+      // discarded in the meantime.
       this.#sender.skip();
       this.#silence.restart();
       this.player.skipFrame();
@@ -139,7 +141,7 @@ export class Transmission {
       return;
     }
     this.#sender.skip();
-    // If the clock is late, our audio stays queued.
+    // While the clock is late, our audio stays queued.
     if (remote.weSend) this.#counts.unsent += 1;
     else this.player.skipFrame();
   }
