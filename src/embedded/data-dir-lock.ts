@@ -1,8 +1,8 @@
-// Allows one process per DATA_DIR, because two would destroy each other's PGlite and NATS files.
-// The lock is a unix socket in the folder. The kernel releases it no matter how its holder dies,
-// and it works across network and pid namespaces, wherever they mount the folder. A pid file would
-// be meaningless in another pid namespace, and with a timestamp we couldn't tell a paused process
-// from a dead one.
+// Makes sure that only one process uses a DATA_DIR, because two processes would destroy each
+// other's PGlite and NATS files. The lock is a unix socket in the folder. The kernel releases the
+// socket no matter how its process dies, and it works across network and pid namespaces, wherever
+// the folder is mounted. A pid file would be meaningless in another pid namespace, and a timestamp
+// couldn't tell a paused process from a dead one.
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,32 +16,32 @@ import { makeFolder } from '../lib/make-folder.ts';
 export type DataDirLock = { release(): Promise<void> };
 
 /**
- * A starting process with the greater name gives way immediately, so a process that's still there
- * after this time must hold the lock.
+ * If two processes start simultaneously, the one with the greater name gives way immediately. So a
+ * process that's still there after this time must own the lock.
  */
 const giveWayMs = 1_000;
 const lookAgainMs = 20;
 const socketName = /^lock-[0-9a-f]{16}\.sock$/;
 /**
- * Errors for a missing /proc, or for a folder that can't hold sockets, e.g. some that a virtual
- * machine shares with its host.
+ * Errors that occur if /proc is missing, or if the folder can't contain sockets, as with some
+ * folders that a virtual machine shares with its host.
  */
 const noSocketErrors = new Set(['ENOENT', 'EOPNOTSUPP', 'ENOTSUP', 'EPERM', 'ENOSYS']);
 
 /**
- * Locks the folder, creating it (0700) if necessary. Each process first listens on a socket with a
- * unique name and only then looks for other sockets, so if two start simultaneously, at least one
- * of them sees the other. The one with the greater name gives way.
+ * Locks the folder, and creates it (0700) if necessary. Each process first listens on a socket with
+ * a unique name, and only then looks for other sockets. That way, if two processes start
+ * simultaneously, at least one of them sees the other. The one with the greater name gives way.
  *
- * @throws Error that names the folder if another process holds the lock
+ * @throws Error that names the folder if another process owns the lock
  */
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   await makeFolder(dataDir);
   const handle = await open(dataDir, 'r');
-  // `unref`, because the lock alone shouldn't keep the process running.
+  // `unref`, because the lock alone shouldn't keep the process alive.
   const server = createServer((socket) => socket.destroy()).unref();
   const release = async (): Promise<void> => {
-    // This removes the socket's file, too.
+    // This also removes the socket's file.
     await new Promise((resolve) => server.close(resolve));
     await handle.close();
   };
@@ -61,8 +61,8 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
 }
 
 /**
- * @returns the socket's folder: `dataDir` itself, or one in the temporary directory if `dataDir`
- * can't hold sockets
+ * @returns the folder for the socket, i.e. `dataDir` itself, or a folder in the temporary directory
+ * if `dataDir` can't contain sockets
  */
 async function listenNear(
   dataDir: string,
@@ -70,7 +70,8 @@ async function listenNear(
   server: Server,
   name: string,
 ): Promise<string> {
-  // A socket's path is limited to about 100 bytes, and the folder's path may be longer.
+  // The path of a socket is limited to about 100 bytes, and the folder's own path may already be
+  // longer.
   const throughDescriptor = `/proc/self/fd/${handle.fd}`;
   try {
     await listen(server, join(throughDescriptor, name));
@@ -87,8 +88,8 @@ async function listenNear(
 }
 
 async function listen(server: Server, path: string): Promise<void> {
-  // Anyone who may enter the folder may connect. Otherwise a socket that root left behind would
-  // lock out the folder's owner.
+  // Anyone who may enter the folder is allowed to connect. Otherwise, a socket that root has left
+  // behind would lock out the folder's owner.
   server.listen({ path, readableAll: true, writableAll: true });
   await once(server, 'listening');
 }
@@ -97,14 +98,14 @@ async function isAlone(folder: string, name: string): Promise<boolean> {
   const deadlineMs = performance.now() + giveWayMs;
   for (;;) {
     const names = (await readdir(folder)).filter((each) => socketName.test(each));
-    // Another process may have looked between our bind and our listen, taken our socket for dead,
-    // and removed it.
+    // Another process may have looked between our bind and our listen. It would then have assumed
+    // that our socket was dead, and removed it.
     if (!names.includes(name)) return false;
     const others = names.filter((each) => each !== name);
     const answers = await Promise.all(others.map((other) => isAlive(join(folder, other))));
     const alive = others.filter((_other, index) => answers[index]);
     if (alive.length === 0) {
-      // Names are never reused, so this can't remove a live process's socket.
+      // Names aren't reused, so this can't remove the socket of a live process.
       for (const dead of others) await rm(join(folder, dead), { force: true });
       return true;
     }
@@ -114,8 +115,9 @@ async function isAlone(folder: string, name: string): Promise<boolean> {
 }
 
 /**
- * Returns false if the process is gone, i.e. the connection is refused or the file is missing. With
- * any other error it may still be alive, e.g. paused with a full backlog.
+ * Returns false if the process is gone, which we can tell because the connection is refused or the
+ * file is missing. After any other error the process may still be alive, e.g. paused with a full
+ * backlog.
  */
 async function isAlive(path: string): Promise<boolean> {
   const socket = createConnection(path);

@@ -1,6 +1,6 @@
-// Deepgram's streaming protocol (developers.deepgram.com, "Live Audio"): settings in the query, raw
-// audio as binary messages, `Results` as JSON. We don't need `KeepAlive`: it's for streams that
-// pause, and we send silence as audio.
+// Deepgram's streaming protocol (developers.deepgram.com, "Live Audio"). The query contains the
+// settings, audio is sent as raw binary messages, and `Results` arrive as JSON. `KeepAlive` is
+// meant for streams that pause, so we don't need it, because we send silence as audio.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { type Message, milliseconds, type Protocol, parseObject, timedWords } from './protocol.ts';
@@ -23,8 +23,8 @@ export function deepgramProtocol(
 }
 
 function queryOf(settings: SpeechToTextSettings): Record<string, string> {
-  // Deepgram doesn't have a setting for how long to wait for more speech. The gap that ends an
-  // utterance is the closest thing.
+  // In Deepgram you can't set how long to wait for more speech. The closest setting is the gap that
+  // ends an utterance.
   const utteranceEndMs = settings.sttVendorUtteranceEndMs ?? settings.continuousASRTimeoutInMS ?? 0;
   const { sttVendorEndpointing, sttLabel } = settings;
   return {

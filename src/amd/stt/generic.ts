@@ -1,4 +1,4 @@
-// Offhook's own protocol, small enough to put any engine behind it. See
+// Offhook's own protocol, which is small enough to implement in front of any engine. See
 // sip-config/speech-to-text.md.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
@@ -18,7 +18,7 @@ export function genericProtocol(
     sampleRate: 8_000,
     channels: 1,
     interim: settings.interim ?? true,
-    // Undefined fields don't make it into the JSON.
+    // JSON omits undefined fields.
     label: sttLabel,
     continuousASRTimeoutInMS,
     utteranceEndMs: sttVendorUtteranceEndMs,

@@ -1,5 +1,5 @@
-// Finds a language's phrases in a transcript. Phrases must match exactly, because many of them turn
-// into something that people say if a single word changes.
+// Finds a language's phrases in a transcript. Only exact matches count, because changing a single
+// word turns many of the phrases into something that people say.
 
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
@@ -9,40 +9,40 @@ import { uncontracted } from './words.ts';
 export type PhraseFinder = {
   settling(transcript: string): SettlingPhrase | undefined;
   /**
-   * Returns true if the transcript ends with an offer to help, i.e. the speaker is waiting for an
-   * answer.
+   * Returns true if the transcript ends with an offer to help, which means that the speaker is
+   * waiting for an answer.
    */
   asksForHelp(transcript: string): boolean;
 };
 
 /**
- * Matches the `…` in a phrase: enough words for "your name, your number and a short", but too few
- * to join two sentences.
+ * The words that `…` in a phrase may match. That's enough for "your name, your number and a short",
+ * but not enough to join two sentences.
  */
 const gap = '(?:\\S+ ){0,6}?';
 /** Matches "… you today" or "… my dear". Any more words would be another sentence. */
 const ending = '(?:\\S+ ){0,3}$';
-/** We only search the end of the text, because we searched the rest when it arrived. */
+/** We only search the end of the text, because we've already searched the rest when it arrived. */
 const latestCharacters = 500;
 
 /**
- * One finder per language, plus one for all languages. Building the patterns takes a few
- * milliseconds, which is too long while calls are up.
+ * One finder per language, and another for all languages. Building the patterns takes a few
+ * milliseconds, which is too long during calls.
  */
 const finders = new Map<string, PhraseFinder>();
 
 export function phraseFinder(language: string): PhraseFinder {
   const base = language.toLowerCase().split(/[-_]/, 1)[0] ?? '';
   const isListed = Object.hasOwn(phrasesByLanguage, base);
-  // A provider's own language name, e.g. `multi`, may stand for any language. For other languages
-  // we don't have phrases.
+  // A provider may use its own language name, e.g. `multi`, which can stand for any language. For
+  // other languages, we don't have any phrases.
   const key = isListed ? base : /^[a-z]{2,3}$/.test(base) ? 'none' : 'any';
   const finder = finders.get(key) ?? createPhraseFinder(tablesOf(key));
   finders.set(key, finder);
   return finder;
 }
 
-/** Builds every finder and uses it once, so the first call doesn't have to pay for that. */
+/** Builds every finder and uses it once, so that the first call isn't delayed. */
 export function warmUpPhraseFinders(): void {
   for (const language of [...Object.keys(phrasesByLanguage), 'any']) {
     const finder = phraseFinder(language);
@@ -65,7 +65,7 @@ function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
   return {
     settling(transcript) {
       const text = searched(transcript);
-      // This check comes first, because a call screener may say "after the tone" too, and a person
+      // This must be checked first, because call screeners say "after the tone" too, and a person
       // may still pick up.
       if (callScreening.test(text)) return 'call-screening';
       return voicemail.test(text) ? 'voicemail-phrase' : undefined;

@@ -4,15 +4,15 @@ export type Phrases = {
   /**
    * Voicemail, full mailboxes, network announcements, queues.
    *
-   * If a phrase matches what a person says, Offhook hangs up on that person. A recording that
-   * contains none of the phrases is still judged by its sound, so when in doubt, leave a phrase
-   * out. A phrase can't be a single word, because a recogniser may mishear "Hello?" as just about
-   * anything. Nor can it be something that a person says after picking up:
+   * If a phrase matches what a person says, Offhook hangs up on that person. On the other hand, a
+   * recording that contains none of the phrases is still judged by its sound, so when in doubt,
+   * leave a phrase out. A phrase mustn't be a single word, because a recogniser may mishear
+   * "Hello?" as just about anything. Nor may it be something that a person says after picking up:
    * - a receptionist: "may I have your name and the reason for your call?"
    * - a busy person: "I can't take your call now"
    * - a wrong number: "the number you called is wrong"
    * - a person who calls back: "I got your voicemail"
-   * - a person who answers for another: "he is not available"
+   * - a person who answers somebody else's phone: "he is not available"
    */
   readonly voicemail: readonly string[];
   readonly callScreening: readonly string[];

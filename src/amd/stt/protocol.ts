@@ -1,11 +1,11 @@
-// The common form of a speech-to-text protocol over one WebSocket: its first and last message, and
-// the meaning of each received message. Pure.
+// What all speech-to-text protocols over a WebSocket have in common. Each protocol defines the
+// first and last message, and interprets each message that we receive. Implementations are pure.
 
 import type { HeardWords } from '../../calls/capture/capture.ts';
 
 /**
- * Providers recommend 20 to 250 ms of audio per message. Fewer messages are cheaper, but longer
- * messages arrive later.
+ * Providers recommend 20 to 250 ms of audio per message. Longer messages mean fewer of them, which
+ * is cheaper, but the audio arrives later.
  */
 export const chunkMs = 100;
 
@@ -13,37 +13,40 @@ export type Said = {
   readonly transcript: string;
   /**
    * True for a final result, which is appended to the transcript. False for an interim result,
-   * which the next result replaces.
+   * which will be replaced by the next result.
    */
   readonly isFinal: boolean;
-  /** How far the recogniser has listened, in ms from the first sample that it received. */
+  /**
+   * The point up to which the recogniser has listened, in ms from the first sample that it
+   * received.
+   */
   readonly untilMs?: number;
   /**
-   * When each word was said, in ms from the same sample. Undefined if the provider doesn't report
-   * it.
+   * When each word was spoken, in ms from the same sample. Undefined if the provider doesn't send
+   * word times.
    */
   readonly words?: readonly HeardWords[];
 };
 
 export type Message =
   | ({ readonly kind: 'said' } & Said)
-  /** Part of the protocol, but we don't need it. */
+  /** A message that belongs to the protocol but that we don't need. */
   | { readonly kind: 'other' }
-  /** The provider reports a failure. */
+  /** The provider has reported a failure. */
   | { readonly kind: 'error' }
-  /** Not a message of this protocol. */
+  /** Doesn't belong to this protocol. */
   | { readonly kind: 'rubbish' };
 
 export type Protocol = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The first message. Undefined if the protocol has none. */
+  /** The first message. Undefined if the protocol doesn't have one. */
   readonly opening?: string;
   /** The last message. */
   readonly closing: string;
   /**
-   * Encodes a chunk of audio for the provider. Called once per chunk, in order. Default: 16-bit
-   * little-endian.
+   * Encodes a chunk of audio for the provider. Called once for each chunk, in order. By default,
+   * audio is sent as 16-bit little-endian samples.
    */
   readonly encode?: (chunk: Int16Array) => Buffer;
   /** Never throws. */
@@ -66,12 +69,12 @@ export function milliseconds(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
-/** Maximum number of words per result. For comparison, a minute of speech has about 200. */
+/** Maximum number of words per result. For comparison, people say about 200 words in a minute. */
 const maxWords = 300;
 
 /**
- * Reads words with times in seconds, which is what most providers send.
- * @returns undefined if there are no words, or if any of them isn't plausible
+ * Reads words whose times are in seconds, which is what most providers send.
+ * @returns undefined if there are no words, or if any of them is implausible
  */
 export function timedWords(
   value: unknown,

@@ -1,5 +1,5 @@
-// Reads the speech-to-text configuration: the providers file, the default provider, and whether
-// requests may name providers that aren't in the file.
+// Reads the speech-to-text configuration, which consists of the providers file, the default
+// provider, and whether requests may name providers that aren't in the file.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -9,7 +9,10 @@ import type { SpeechToText } from './transcribed-detector.ts';
 
 type Secrets = Parameters<typeof loadProviders>[1];
 
-/** @throws Error if the file cannot be read, has mistakes, or lacks the default provider. */
+/**
+ * @throws Error if the file can't be read, contains mistakes, or doesn't define the default
+ * provider
+ */
 export async function readSpeechToText(
   {
     sttProvidersFile,

@@ -1,23 +1,24 @@
 // Reads the speech-to-text providers file and reports each mistake with its line and field. The
-// file never contains API keys, only the names of the environment variables that hold them.
+// file never contains API keys. Instead, it contains the names of environment variables with the
+// keys.
 
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { lineOf, messageOf } from '../../lib/yaml-issues.ts';
 
 export type SpeechToTextProvider = {
-  /** The protocol that the provider speaks. */
+  /** The protocol that we use with this provider. */
   readonly kind: 'deepgram' | 'websocket' | 'vosk' | 'sherpa-onnx';
   readonly url: string;
   readonly apiKey?: string;
-  /** The operator's own parameters, e.g. the model. */
+  /** Parameters that the person who runs the gateway has set, e.g. the model. */
   readonly parameters: Readonly<Record<string, string>>;
 };
 
-/** Providers by name, i.e. a request's `sttProvider`. */
+/** Providers by name, i.e. by the value of `sttProvider` in a request. */
 export type SpeechToTextProviders = ReadonlyMap<string, SpeechToTextProvider>;
 
-/** The gateway sets these parameters from the call and its audio. */
+/** The gateway derives these parameters from the call and its audio, so the file can't set them. */
 const reservedParameters = [
   'encoding',
   'sample_rate',
@@ -71,7 +72,7 @@ const providerSchema = z.discriminatedUnion('kind', [
     kind: z.literal('sherpa-onnx'),
     url,
     apiKeyEnv,
-    // The server decides everything, and its protocol doesn't have a place for parameters.
+    // The server chooses its own settings, and its protocol doesn't include any parameters.
     parameters: z.strictObject({}).default({}),
   }),
 ]);
@@ -85,7 +86,7 @@ const fileSchema = z.strictObject({
 
 /**
  * Parses and validates the file.
- * @param secrets reads the named environment variables; called once
+ * @param secrets reads the environment variables with these names; called once
  * @throws Error that lists every mistake as `stt-providers.yaml:3: providers.acme.url: …`
  */
 export function loadProviders(

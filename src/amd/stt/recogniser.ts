@@ -1,37 +1,37 @@
-// One call's connection to a speech-to-text provider: audio goes out, results come in. Providers
-// may be slow, silent, broken or hostile, so everything is bounded. Every failure ends in a single
-// `onFailed`, after which the recogniser stays silent.
+// One call's connection to a speech-to-text provider, over which we send audio and receive results.
+// A provider may be slow, silent, broken or hostile, so we limit everything that it can make us do.
+// After a failure we call `onFailed` once and then never report anything again.
 
 import { endianness } from 'node:os';
 import { type RawData, WebSocket } from 'ws';
 import { chunkMs, type Message, type Protocol, type Said } from './protocol.ts';
 
 /**
- * We buffer audio until the connection is open. After this long, the recogniser would have missed
- * the greeting anyway.
+ * We buffer audio until the connection is open, but give up after this time, because by then the
+ * recogniser would have missed the greeting anyway.
  */
 const connectTimeoutMs = 3_000;
-/** Even a result with word times is only a few KiB. */
+/** Even results with word times are only a few KiB long. */
 const maxMessageBytes = 64 * 1_024;
 /**
- * Four seconds of audio. A provider that is this far behind isn't listening to the call any more.
+ * Four seconds of audio. A provider that's this far behind isn't keeping up with the call any more.
  */
 const maxBacklogChunks = 40;
 /** Streaming recognisers usually send a few results per second. */
 const maxMessagesPerSecond = 50;
 const messagesInStore = 100;
 /**
- * Even the fastest speakers don't say more than six words a second. A provider that reports more
- * than eight is making them up.
+ * Even the fastest speakers don't say more than six words per second, so a provider that reports
+ * more than eight must be making some of them up.
  */
 const maxWordsPerSecond = 8;
 const wordsInStore = 10;
 /**
- * While detection runs, audio arrives every 20 ms. If it stops for this long, the call must have
- * ended.
+ * During detection, audio arrives every 20 ms. If no audio arrives for this long, the call must
+ * have ended.
  */
 const idleTimeoutMs = 5_000;
-/** How long the provider may take to answer the closing handshake before we cut the connection. */
+/** If the provider doesn't answer the closing handshake within this time, we cut the connection. */
 const closeTimeoutMs = 1_000;
 
 const frameMs = 20;
@@ -52,7 +52,7 @@ export type FailureReason =
   | 'implausible';
 
 export type RecogniserSink = {
-  /** `sentMs` is how much audio the provider had received by then. */
+  /** `sentMs` is the length of the audio that we had sent to the provider by then. */
   onSaid(said: Said, sentMs: number): void;
   /** Called at most once. */
   onFailed(reason: FailureReason): void;
@@ -67,7 +67,7 @@ export class Recogniser {
   readonly #idleTimer: NodeJS.Timeout;
   #chunk = new Int16Array(chunkSamples);
   #chunkLength = 0;
-  /** Audio from before the connection opened. */
+  /** Audio that we buffered before the connection opened. */
   #waiting: Buffer[] = [];
   #sentMs = 0;
   #messages = 0;
@@ -82,12 +82,12 @@ export class Recogniser {
   }
 
   /**
-   * Sends the next 20 ms. A lost frame is sent as silence, which keeps the provider's clock in step
-   * with the call.
+   * Sends the next 20 ms. In place of a lost frame we send silence, so that the provider's clock
+   * stays in sync with the call.
    */
   push(frame: Int16Array, lost: boolean): void {
     if (this.#socket === undefined) return;
-    // A new chunk is already silent.
+    // A new chunk already consists of silence.
     if (!lost) this.#chunk.set(frame.subarray(0, frameSamples), this.#chunkLength);
     this.#chunkLength += frameSamples;
     if (this.#chunkLength < chunkSamples) return;
@@ -98,7 +98,7 @@ export class Recogniser {
     this.#chunkLength = 0;
   }
 
-  /** Ends the stream. No more audio is sent, and no more results are reported. */
+  /** Ends the stream. After this we don't send any more audio or report any more results. */
   close(): void {
     const socket = this.#release();
     if (socket === undefined) return;
@@ -120,27 +120,27 @@ export class Recogniser {
         maxPayload: maxMessageBytes,
         maxFragments: 64,
         maxBufferedChunks: 1_024,
-        // Compression isn't worth its memory, and it would let the provider inflate a small message
-        // into a huge one.
+        // Compression isn't worth the memory. It would also allow the provider to turn a small
+        // message into a huge one.
         perMessageDeflate: false,
         followRedirects: false,
       });
     } catch {
-      // The API key contains a character that isn't allowed in a header. Report that
+      // The API key contains a character that isn't allowed in a header. We report that
       // asynchronously, like every other failure.
       setImmediate(() => this.#sink.onFailed('connect-failed'));
       return;
     }
     this.#socket = socket;
-    // We need our own timer, because ws restarts its handshake time-out with every byte that
-    // trickles in.
+    // We need our own timer, because ws restarts its handshake time-out whenever a byte trickles
+    // in.
     this.#connectTimer = setTimeout(() => this.#fail('connect-timeout'), connectTimeoutMs);
     this.#listen(socket);
   }
 
   /**
-   * These listeners stay on after the socket is released, because an `error` without a listener
-   * would kill the thread.
+   * We don't remove these listeners when we release the socket, because an `error` event without a
+   * listener would kill the thread.
    */
   #listen(socket: WebSocket): void {
     socket.on('open', () => this.#begin());
@@ -156,7 +156,7 @@ export class Recogniser {
   }
 
   #failureReason(error?: Error & { readonly code?: unknown }): FailureReason {
-    // ws rejected a message that exceeds the limits or violates RFC 6455.
+    // ws has rejected a message, because it exceeded the limits or violated RFC 6455.
     if (String(error?.code).startsWith('WS_ERR_')) return 'not-understood';
     return this.#connectTimer === undefined ? 'connection-lost' : 'connect-failed';
   }
@@ -174,7 +174,7 @@ export class Recogniser {
   }
 
   #send(socket: WebSocket, chunk: Buffer): void {
-    // The connect time-out bounds how many chunks can pile up here.
+    // The connect time-out limits the number of chunks that can pile up here.
     if (socket.readyState === WebSocket.CONNECTING) {
       this.#waiting.push(chunk);
       return;
@@ -219,7 +219,7 @@ export class Recogniser {
     return words <= wordsInStore + (this.#sentMs / 1_000) * maxWordsPerSecond;
   }
 
-  /** Counts a received message. Returns false if the provider has sent too many. */
+  /** Counts a received message. Returns false if the provider has now sent too many. */
   #count(): boolean {
     if (this.#socket === undefined) return false;
     this.#messages += 1;

@@ -1,7 +1,7 @@
 // sherpa-onnx's streaming protocol (k2-fsa/sherpa-onnx, sherpa-onnx-online-websocket-server and its
-// Python streaming_server.py). We send audio as binary messages of 32-bit floats at the model's 16
-// kHz, then `Done`. Results are JSON with a segment's text so far. The language depends on the
-// model.
+// Python streaming_server.py). We send audio as binary messages of 32-bit floats at 16 kHz, the
+// model's sample rate, followed by `Done`. The JSON results contain a segment's text so far. The
+// language is a property of the model.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { type Message, type Protocol, parseObject } from './protocol.ts';
@@ -9,8 +9,8 @@ import type { SpeechToTextProvider } from './providers.ts';
 import { createUpsampler } from './upsampler.ts';
 
 /**
- * How much text we keep from segments that ended without a final result. A one-minute greeting is
- * shorter.
+ * Maximum length of the text that we keep from segments that ended without a final result. A
+ * one-minute greeting is shorter than that.
  */
 const maxPrefixCharacters = 4_000;
 
@@ -29,7 +29,7 @@ export function sherpaOnnxProtocol(
 }
 
 /**
- * Newer servers set `is_final` on a segment's last result. Older servers just carry on with the
+ * Newer servers set `is_final` in a segment's last result. Older servers simply continue with the
  * next segment.
  */
 function createReader(): (text: string) => Message {
@@ -48,7 +48,7 @@ function createReader(): (text: string) => Message {
   }
 
   return (text) => {
-    // The server's last message.
+    // The last message from the server.
     if (text === 'Done!') return { kind: 'other' };
     const message = parseObject(text);
     if (message === undefined) return { kind: 'rubbish' };

@@ -1,6 +1,6 @@
-// A detector with a recogniser beside it. The recogniser's words replace the detector's own count,
-// and a known phrase decides the verdict. The detector still owns the clock, the timers and the
-// order of events. If the recogniser fails, the detector carries on alone.
+// A detector that works together with a recogniser. The recogniser's words replace the detector's
+// own count, and a known phrase decides the verdict. The clock, the timers and the order of events
+// are still up to the detector, so if the recogniser fails, the detector continues alone.
 
 import type { AmdSettings, SpeechToTextSettings } from '../../calls/call-types.ts';
 import type { HeardWords } from '../../calls/capture/capture.ts';
@@ -17,7 +17,7 @@ import { createWordCounter } from './words.ts';
 
 export type SpeechToText = {
   readonly providers: SpeechToTextProviders;
-  /** Used if a call names a provider that isn't configured here. */
+  /** Used if a call names a provider that isn't configured on this gateway. */
   readonly defaultProvider?: string | undefined;
 };
 
@@ -27,7 +27,7 @@ export type TranscriptionFailure = {
 };
 
 export type FailureReport = TranscriptionFailure & {
-  /** Number of failures since the last report, including this one. */
+  /** Number of failures since the last report. This failure is included. */
   readonly failures: number;
 };
 
@@ -36,20 +36,22 @@ export type TranscribedDetectorOptions = {
   readonly speechToText: SpeechToText;
   /**
    * Reports failures for the log, at most once per `reportEveryMs`. (Clients see failures in the
-   * call's events.) `unconfigured` is reported for every call, so the receiver must remember which
+   * call's events.) `unconfigured` is reported for every call, so the callback must remember which
    * provider names it has already logged.
    */
   readonly onFailed: (report: FailureReport) => void;
 };
 
-/** Keeps the log readable while a provider is down, because then it fails for every call. */
+/**
+ * While a provider is down, recognition fails for every call, so we limit the number of log lines.
+ */
 const reportEveryMs = 10_000;
 
 const emptyTranscription: Transcription = { words: 0, heardUntilMs: 0 };
 
 type CreateTranscribed = (
   settings: AmdSettings,
-  /** Receives words and their times once they're final. */
+  /** Receives the words and their times once both are final. */
   onWords?: (words: readonly HeardWords[]) => void,
 ) => Detector;
 
@@ -57,8 +59,8 @@ export function createTranscribedDetector(options: TranscribedDetectorOptions): 
   const { createDetector, speechToText } = options;
   const onFailed = reportSometimes(options.onFailed);
   if (speechToText.providers.size > 0) {
-    // ICU loads its tables on first use, which takes tens of milliseconds. We can't afford that
-    // while calls are up.
+    // ICU loads its tables on first use. That takes tens of milliseconds, which is too long during
+    // calls.
     createWordCounter('en')('ready');
     warmUpPhraseFinders();
   }
@@ -95,11 +97,11 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
   function said(events: readonly AmdEvent[]): readonly AmdEvent[] {
     if (events.length === 0) return events;
     const labelled = events.map((event) => label(event, transcriber));
-    // After the verdict "human" there's nothing left to recognise, and whatever the person says
-    // next is private.
+    // After the verdict "human" there's nothing left to recognise, and we shouldn't listen to the
+    // person's private conversation.
     const isPerson = events.some(({ event }) => event === 'amd_human_detected');
     if (isPerson || detector.done) transcriber.close();
-    // The voice after a greeting (e.g. a person after call screening) starts a new text.
+    // The voice after a greeting (e.g. a person after call screening) starts a new transcript.
     if (events.some(({ event }) => event === 'amd_machine_stopped_speaking')) transcriber.begin();
     return labelled;
   }
@@ -133,11 +135,11 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
 
 type Transcriber = {
   push(frame: Int16Array, lost: boolean): void;
-  /** Undefined while recognition works. Once set, it never changes. */
+  /** Undefined as long as recognition works. Once set, this never changes. */
   readonly broken: 'failed' | 'unconfigured' | undefined;
   readonly transcription: Transcription;
   readonly text: string;
-  /** Forgets what was said so far. */
+  /** Forgets what has been said so far. */
   begin(): void;
   close(): void;
 };
@@ -182,7 +184,7 @@ function openTranscriber(
     },
     onFailed(reason) {
       broken = 'failed';
-      // Discard what the failed provider has sent so far.
+      // Discard the results that the failed provider has sent so far.
       begin();
       sink.onFailed({ provider: name, reason });
     },
@@ -239,8 +241,8 @@ const restsOnWords: ReadonlySet<AmdEvent['event']> = new Set([
 ]);
 
 /**
- * Adds the transcript to an event and records whether its words were used. If the detector fell
- * back to its own count, the reason says so too.
+ * Adds the transcript to an event, and records whether we used the recogniser's words. If the
+ * detector had to use its own count instead, the reason says so too.
  */
 function label(event: AmdEvent, transcriber: Transcriber): AmdEvent {
   const { broken, text } = transcriber;

@@ -1,24 +1,22 @@
-// Joins a recogniser's results into one text. Final results stay, and each interim result is
-// replaced by the next result. The text is always bounded, and valid in JSON and SQL, no matter
-// what the provider sends.
+// Joins a recogniser's results into one text. Final results are kept, whereas an interim result is
+// replaced by the next result. No matter what the provider sends, the text is bounded, and can be
+// stored as JSON in PostgreSQL.
 
 import type { Said } from './protocol.ts';
 
 /**
- * Bounded because every later event of the call may carry this text. A one-minute greeting has
- * about a thousand characters.
+ * Bounded because this text may be repeated in each of the call's later events. A one-minute
+ * greeting has about a thousand characters.
  */
 const maxTextCharacters = 2_000;
 /**
- * Usual latency of a streaming recogniser, assumed for results that don't say how far the
- * recogniser has listened.
+ * Usual latency of a streaming recogniser. We assume this latency if a result doesn't say how far
+ * the recogniser has listened.
  */
 const usualLatencyMs = 300;
 
 export type Transcript = {
-  /**
-   * `sentMs` is how much audio we sent to the recogniser, which can't have heard more than that.
-   */
+  /** `sentMs` is the length of the audio that we've sent. The recogniser can't have heard more. */
   hear(said: Said, sentMs: number): void;
   readonly text: string;
   readonly heardUntilMs: number;
@@ -53,7 +51,7 @@ function joined(before: string, after: string): string {
   return before === '' ? after : `${before} ${after}`.trim().slice(0, maxTextCharacters);
 }
 
-/** PostgreSQL's JSON allows neither NUL nor half of a surrogate pair. */
+/** JSON in PostgreSQL can't contain NUL or half of a surrogate pair. */
 function clean(text: string): string {
   return text
     .slice(0, maxTextCharacters)

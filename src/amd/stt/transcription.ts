@@ -1,10 +1,10 @@
-// What a recogniser has understood so far. The detector uses it as a second opinion.
+// What a recogniser has understood so far. The detector treats it as a second opinion.
 
 export type SettlingPhrase = 'voicemail-phrase' | 'call-screening';
 
 export type Transcription = {
   readonly words: number;
-  /** How far the recogniser has listened, in ms of audio since the 200 OK. */
+  /** The point up to which the recogniser has listened, in ms of audio since the 200 OK. */
   readonly heardUntilMs: number;
   /** A phrase that people don't say after picking up. */
   readonly phrase?: SettlingPhrase;
@@ -13,22 +13,22 @@ export type Transcription = {
 };
 
 /**
- * Every recogniser lags a bit. If it lags by more than this, its count is stale and the detector
- * uses its own.
+ * Every recogniser lags a bit. If the lag exceeds this value, the recogniser's count is stale, so
+ * the detector uses its own.
  */
 const maxLagMs = 1_000;
 
 /**
- * Returns true if the transcription covers everything said so far, so its words can replace the
- * detector's own count.
+ * Returns true if the transcription covers everything that has been said so far, which means that
+ * its words can replace the detector's own count.
  */
 export function keepsUp(
   transcription: Transcription | undefined,
   elapsedMs: number,
   pauseMs: number,
 ): transcription is Transcription {
-  // The detector has heard speech, so a transcription without words isn't any better than its own
-  // count.
+  // The detector has heard speech, so if the transcription doesn't contain any words, it isn't any
+  // better than the detector's own count.
   if (transcription === undefined || transcription.words === 0) return false;
   return transcription.heardUntilMs >= Math.min(elapsedMs - maxLagMs, elapsedMs - pauseMs);
 }
@@ -36,8 +36,8 @@ export function keepsUp(
 type Counted = { readonly words: number; readonly pauseMs: number };
 
 /**
- * Returns the utterance with the recogniser's words if they are current, and the phrase that
- * decides the verdict. Ignores the transcription on a silent line.
+ * If the recogniser's words are current, returns the utterance with these words, and with the
+ * phrase that decides the verdict. On a silent line, the transcription is ignored.
  */
 export function withSecondOpinion<Spoken extends Counted>(
   utterance: Spoken | undefined,

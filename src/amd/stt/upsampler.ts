@@ -1,6 +1,7 @@
-// Converts 8 kHz to 16 kHz, for engines whose models don't accept anything else. Every second
-// output sample is an input sample. The samples in between come from a half-band filter (a windowed
-// sinc) over the eight samples on either side. It attenuates images above 4.3 kHz by 50 dB.
+// Converts 8 kHz to 16 kHz, for engines whose models only accept that sample rate. Every second
+// output sample is an input sample. The samples in between are computed by a half-band filter (a
+// windowed sinc) from the eight samples on either side. The filter attenuates images above 4.3 kHz
+// by 50 dB.
 
 const side = 8;
 
@@ -13,8 +14,8 @@ const taps = Float64Array.from({ length: side }, (_, index) => {
 const gain = 1 / (2 * taps.reduce((sum, tap) => sum + tap, 0));
 
 /**
- * Creates a converter for one stream. Each call continues where the last one ended, and the output
- * is 1 ms late. Input samples have 16 bits, output samples range from -1 to 1.
+ * Creates a converter for one stream. Each call continues where the previous one ended, and the
+ * output is delayed by 1 ms. Input samples are 16-bit integers, output samples range from -1 to 1.
  */
 export function createUpsampler(): (samples: Int16Array) => Float32Array {
   let history = new Int16Array(2 * side);

@@ -1,6 +1,7 @@
 // vosk-server's protocol (alphacep/vosk-server, websocket/asr_server.py). The first message
-// contains the configuration, and audio follows as binary messages. The server sends one reply per
-// audio message: `partial`, or `text` at the end of a sentence. The language depends on the model.
+// contains the configuration, and the audio follows as binary messages. The server replies to each
+// audio message with `partial`, or with `text` at the end of a sentence. The language is a property
+// of the model.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
 import { chunkMs, type Message, type Protocol, parseObject, timedWords } from './protocol.ts';
@@ -12,15 +13,15 @@ export function voskProtocol(
 ): Protocol {
   const config = { sample_rate: 8_000, ...typed(provider.parameters) };
   /**
-   * The server sends one reply per chunk, in order, so counting them tells us how far it has
-   * listened.
+   * The server sends one reply per chunk, in order, so the number of replies tells us how far it
+   * has listened.
    */
   let answers = 0;
   return {
     url: provider.url,
     headers: provider.apiKey === undefined ? {} : { authorization: `Bearer ${provider.apiKey}` },
     opening: JSON.stringify({ config }),
-    // The Python server compares this text exactly, spaces included.
+    // The Python server compares this text literally, spaces included.
     closing: '{"eof" : 1}',
     read(text) {
       const message = readMessage(text);
@@ -38,7 +39,7 @@ function readMessage(text: string): Message {
   if (typeof partial === 'string') return { kind: 'said', transcript: partial, isFinal: false };
   const transcript = finalText(message);
   if (transcript === undefined) return { kind: 'other' };
-  // Only sent if the parameters contain `words: true`.
+  // These are only sent if the parameters contain `words: true`.
   const words = timedWords(message['result'], ['word']);
   return {
     ...{ kind: 'said', transcript, isFinal: true },
@@ -56,8 +57,8 @@ function finalText({ text, alternatives }: Readonly<Record<string, unknown>>): s
 }
 
 /**
- * Converts the parameters, which are strings in the file, to the numbers and booleans that Vosk
- * needs.
+ * Converts the parameters from strings, which the file contains, to the numbers and booleans that
+ * Vosk expects.
  */
 function typed(parameters: SpeechToTextProvider['parameters']): Record<string, unknown> {
   return Object.fromEntries(

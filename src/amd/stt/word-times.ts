@@ -1,14 +1,14 @@
-// Works out when the recognised words were said. If the recogniser sends no word times, we assume
-// that a result's words lie between the end of the previous result and the point up to which the
-// recogniser has listened.
+// Works out when the recognised words were spoken. If the recogniser doesn't send word times, we
+// assume that a result's words were spoken between the end of the previous result and the point up
+// to which the recogniser has listened.
 
 import type { HeardWords } from '../../calls/capture/capture.ts';
 import type { Said } from './protocol.ts';
 
 export type WordTimes = {
-  /** `heardUntilMs` is how far the recogniser has listened. */
+  /** `heardUntilMs` is the point up to which the recogniser has listened. */
   hear(said: Said, heardUntilMs: number): void;
-  /** Ends the stream of results and reports the last interim result as it stands. */
+  /** Ends the stream of results, and reports the last interim result as if it were final. */
   end(): void;
 };
 
@@ -18,7 +18,7 @@ export function createWordTimes(report: (words: readonly HeardWords[]) => void):
   return {
     hear(said, heardUntilMs) {
       const words = timesOf(said, fromMs, heardUntilMs);
-      // Nobody has spoken up to here.
+      // Nobody has spoken before this point.
       if (said.isFinal || words.length === 0) fromMs = Math.max(fromMs, heardUntilMs);
       interim = said.isFinal ? [] : words;
       if (said.isFinal && words.length > 0) report(words);
@@ -39,7 +39,7 @@ function timesOf(
   return timed
     .map(({ text, ...times }) => ({
       text: text.replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ').trim(),
-      // The recogniser can't have heard any further.
+      // The recogniser can't have listened any further than this.
       fromMs: Math.min(times.fromMs, heardUntilMs),
       untilMs: Math.min(times.untilMs, heardUntilMs),
     }))

@@ -1,5 +1,5 @@
-// Counts words in any language, even those written without spaces (ICU can split them), and
-// normalises texts for comparison.
+// Counts words in any language and normalises texts for comparison. ICU splits the text into words,
+// which works even for languages that are written without spaces.
 
 export type WordCounter = (text: string) => number;
 
@@ -12,7 +12,10 @@ export function createWordCounter(language: string): WordCounter {
   };
 }
 
-/** Returns undefined for a provider's own language name, e.g. `multi`, which Intl may reject. */
+/**
+ * Providers have language names of their own, e.g. `multi`, which Intl may reject. For those,
+ * returns undefined.
+ */
 function knownLocale(language: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(language)[0];
@@ -23,7 +26,7 @@ function knownLocale(language: string): string | undefined {
 
 /**
  * Combining accents that don't belong to any particular script. Vowel signs, e.g. in Devanagari,
- * are marks too, but they belong to their script and are part of the word.
+ * are combining marks too, but they belong to their script and are part of the word.
  */
 const accents = /\p{Script=Inherited}/gu;
 
@@ -41,8 +44,8 @@ export function plainWords(text: string): string {
 }
 
 /**
- * Written-out forms of English contractions. Whichever was said, a recogniser may write either
- * "you're" or "you are".
+ * Written-out forms of English contractions. Recognisers may write "you're" or "you are", no matter
+ * which of them was spoken.
  */
 const contractions: readonly (readonly [RegExp, string])[] = [
   [/\b(you|we|they) re\b/g, '$1 are'],

@@ -1,6 +1,7 @@
-// Ends the nats-server that an earlier, killed process left behind. Two servers must never use the
-// same store, so we can't start a new one until the old one is gone. By now its process id may
-// belong to some other process, which is why we check the command line before sending a signal.
+// Stops a nats-server that has outlived its gateway, because the gateway was killed. Two servers
+// must never use the same store, so we can't start a new server until the old one is gone. Its
+// process id may belong to some other process by now, which is why we check the command line before
+// sending a signal.
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -11,16 +12,16 @@ import type { NatsFiles } from './nats-identity.ts';
 const run = promisify(execFile);
 
 /**
- * JetStream usually closes its files within this time. If it doesn't, we kill the process. The
- * store survives that just as it survives a power cut.
+ * JetStream usually closes its files within this time. If it hasn't, we kill the process, which the
+ * store survives just as it survives a power cut.
  */
 const terminateTimeoutMs = 5_000;
 const killTimeoutMs = 2_000;
 const pollMs = 20;
 
 /**
- * Returns `none` if nothing was left behind, or `unknown` if the process id belongs to another
- * program.
+ * Returns `none` if there's no server left from an earlier run, or `unknown` if its process id now
+ * belongs to another program.
  */
 export async function endLeftBehind(files: NatsFiles): Promise<'none' | 'ended' | 'unknown'> {
   const pid = await readPid(files.pid);
@@ -48,7 +49,7 @@ async function commandLine(pid: number): Promise<string> {
   try {
     return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ');
   } catch {
-    // macOS and the BSDs have no /proc.
+    // There's no /proc on macOS and the BSDs.
   }
   try {
     return (await run('ps', ['-o', 'args=', '-p', String(pid)])).stdout;
@@ -70,7 +71,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // The process ended in the meantime.
+    // The process has ended in the meantime.
   }
 }
 
@@ -84,8 +85,8 @@ async function isGoneWithin(pid: number, limitMs: number): Promise<boolean> {
 }
 
 /**
- * A zombie has ended, but its parent hasn't collected the exit code yet. In a container, the parent
- * may never do so.
+ * A zombie is a process that has ended but whose exit code hasn't been collected by its parent yet.
+ * In a container, that may never happen.
  */
 async function isZombie(pid: number): Promise<boolean> {
   try {

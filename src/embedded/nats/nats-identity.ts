@@ -1,6 +1,7 @@
-// What a private nats-server keeps across restarts: its port and credentials, so that bots can
-// reconnect, and a name by which we recognise it if another program listens on the port. Stored in
-// DATA_DIR/nats, where only the owner can read it.
+// What our private nats-server (the one that the gateway runs as a child process) keeps across
+// restarts. It keeps its port and credentials, so that bots can reconnect, and a name by which we
+// recognise it if another program is listening on the port. All of this is stored in DATA_DIR/nats,
+// where only the owner can read it.
 
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -43,7 +44,7 @@ export function natsUrl(identity: NatsIdentity): string {
   return `nats://${identity.user}:${identity.password}@127.0.0.1:${identity.port}`;
 }
 
-/** Returns the identity of the server that ran here before, or a new one. */
+/** Returns the identity of the server that has run here before, or a new identity. */
 export async function loadIdentity(files: NatsFiles): Promise<NatsIdentity> {
   await mkdir(files.store, { recursive: true, mode: 0o700 });
   const stored = await readIdentity(files.identity);
@@ -58,7 +59,7 @@ export async function loadIdentity(files: NatsFiles): Promise<NatsIdentity> {
   return identity;
 }
 
-/** Moves to a free port. Call it if another program has taken the old one. */
+/** Switches to a free port. Call this if the old port is in use by another program. */
 export async function moveToFreePort(
   files: NatsFiles,
   identity: NatsIdentity,
@@ -69,7 +70,8 @@ export async function moveToFreePort(
 }
 
 export async function writeConfiguration(files: NatsFiles, identity: NatsIdentity): Promise<void> {
-  // The settings go into a file because any user on the machine can read command line arguments.
+  // The settings are in a file because command line arguments are visible to every user on the
+  // machine.
   const text = [
     `server_name: ${JSON.stringify(identity.serverName)}`,
     `listen: "127.0.0.1:${identity.port}"`,
@@ -86,7 +88,7 @@ async function readIdentity(path: string): Promise<NatsIdentity | undefined> {
     const parsed = identitySchema.safeParse(JSON.parse(await readFile(path, 'utf8')));
     return parsed.success ? parsed.data : undefined;
   } catch {
-    // The file is missing, or a crash truncated it. Either way, a new identity is fine.
+    // The file is missing, or a crash has truncated it. Either way, we can use a new identity.
     return undefined;
   }
 }
@@ -97,7 +99,7 @@ function saveIdentity(files: NatsFiles, identity: NatsIdentity): Promise<void> {
 
 async function writePrivate(path: string, text: string): Promise<void> {
   await writeFile(path, text, { mode: 0o600 });
-  // The mode above only applies to new files.
+  // The mode above only applies if the file is new.
   await chmod(path, 0o600);
 }
 

@@ -1,12 +1,12 @@
-// Copies the private nats-server's output into our own log. The server writes to a file, and we
-// read whatever gets appended.
+// Copies the output of our private nats-server into the gateway's log. The server writes to a file,
+// which we read as it grows.
 
 import { closeSync, openSync, readSync, statSync, watch } from 'node:fs';
 import type { Logger } from '../../lib/logger.ts';
 
 /** `[1234] 2026/11/22 08:03:07.966 [WRN] …` */
 const linePattern = /^\[\d+\] \S+ \S+ \[([A-Z]{3})\] (.*)$/;
-/** Maps the server's log levels to ours. Its `INF` lines are only useful for debugging. */
+/** Maps the server's log levels to ours. Its `INF` lines only help with debugging. */
 const levels = {
   TRC: 'trace',
   DBG: 'trace',
@@ -17,12 +17,12 @@ const levels = {
 } as const;
 
 const tailBytes = 2_048;
-/** We read longer output in several pieces of this size. */
+/** We read the file in chunks of up to this size. */
 const pieceBytes = 64 * 1_024;
 
 /**
- * Logs each line of the file, from the beginning. Returns a function that logs the remaining lines
- * and stops.
+ * Logs each line of the file, starting at the beginning. Returns a function that logs the remaining
+ * lines and stops.
  */
 export function followOutput(path: string, logger: Logger): () => void {
   let offset = 0;
@@ -36,7 +36,7 @@ export function followOutput(path: string, logger: Logger): () => void {
     }
   };
   const watcher = watch(path, { persistent: false }, readOn);
-  // We can live without the server's log lines, so this is just a warning.
+  // We can do without the server's log lines, so this is just a warning.
   watcher.on('error', (error) =>
     logger.warn({ err: error }, 'the output of nats-server is no longer watched'),
   );
@@ -46,7 +46,10 @@ export function followOutput(path: string, logger: Logger): () => void {
   };
 }
 
-/** The server warns about its configuration file, but no other user can read that file. */
+/**
+ * The server warns that its configuration file contains a password, but nobody else can read that
+ * file.
+ */
 const expected = 'Plaintext passwords detected';
 
 function logOutput(line: string, logger: Logger): void {

@@ -1,6 +1,6 @@
-// Finds out what listens on a port by speaking the first lines of the NATS protocol. That tells the
-// private server from other programs, and a working server from one that merely accepts
-// connections.
+// Finds out which program is listening on a port, by exchanging the first lines of the NATS
+// protocol with it. That lets us tell our private server from other programs, and a working server
+// from one that accepts connections but doesn't respond.
 
 import { connect } from 'node:net';
 import type { NatsIdentity } from './nats-identity.ts';
@@ -8,14 +8,14 @@ import type { NatsIdentity } from './nats-identity.ts';
 export type ProbeResult = 'private server' | 'another program' | 'nothing';
 
 /**
- * INFO and PONG fit into a few hundred bytes. A program that sends more before the PONG isn't the
- * private server.
+ * INFO and PONG fit into a few hundred bytes, so a program that sends more before the PONG can't be
+ * our private server.
  */
 const maxReplyBytes = 64 * 1024;
 
 /**
- * Returns `private server` if a nats-server with the expected name accepts the credentials and
- * answers a PING.
+ * Returns `private server` if there's a nats-server with the expected name that accepts the
+ * credentials and answers a PING.
  */
 export function probeNats(identity: NatsIdentity, timeoutMs: number): Promise<ProbeResult> {
   return new Promise((resolve) => {

@@ -1,9 +1,12 @@
-// Finds the nats-server program. If it's missing, the error says how to install it.
+// Finds the nats-server program. If there isn't one, the error explains how to install it.
 
 import { access, constants } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 
-/** Searched after PATH. Debian installs daemons in /usr/sbin, which isn't on every user's PATH. */
+/**
+ * Searched after PATH, because Debian installs daemons in /usr/sbin, which isn't on every user's
+ * PATH.
+ */
 const systemFolders = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
 
 /** @param program NATS_SERVER_BIN; default: `nats-server`, looked up on `searchPath` */

@@ -1,7 +1,7 @@
-// Runs a private nats-server with JetStream as a child process if NATS_URL isn't set. It's the real
-// server, and bots connect to it too. We restart it if it dies, and it ends with this process. If
-// an earlier, killed process left a server behind, we end that one first, because two servers must
-// never open the same store.
+// Unless NATS_URL is set, runs a private nats-server with JetStream as a child process. It's the
+// real server, so bots can connect to it too. We restart the server if it dies, and stop it when
+// the gateway exits. If an earlier gateway was killed and its server is still running, we stop that
+// server first, because two servers must never open the same store.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -21,17 +21,17 @@ import { followOutput, readTail } from './nats-output.ts';
 import { probeNats } from './nats-probe.ts';
 import { findNatsServer } from './nats-program.ts';
 
-/** Generous, because reading a store with millions of messages takes seconds. */
+/** This is generous, because it takes seconds to read a store with millions of messages. */
 const readyTimeoutMs = 30_000;
 const probeTimeoutMs = 1_000;
 const probeIntervalMs = 25;
-/** Time from SIGTERM to SIGKILL. */
+/** If the server is still running this long after SIGTERM, we send SIGKILL. */
 const stopTimeoutMs = 5_000;
 const firstRestartDelayMs = 100;
 const maxRestartDelayMs = 5_000;
 /** The restart back-off is reset once the server has run for this long. */
 const steadyMs = 10_000;
-/** Number of the server's last output lines that an error message quotes. */
+/** An error message quotes this many of the server's last output lines. */
 const keptLines = 5;
 
 export type NatsServerOptions = {
@@ -52,7 +52,7 @@ export type NatsServerExit = {
 /**
  * Starts the server. Resolves once it responds.
  *
- * @throws Error that says how to install a missing program, or why the server doesn't start
+ * @throws Error that explains how to install a missing program, or why the server couldn't start
  */
 export async function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
   const program = await findNatsServer(options.program, options.searchPath);
@@ -97,18 +97,21 @@ export class NatsServer implements AsyncDisposable {
     this.url = natsUrl(identity);
   }
 
-  /** Process id of the running child. Undefined between its death and its restart. */
+  /**
+   * Process id of the running child. Undefined after the child has died and until we've restarted
+   * it.
+   */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
 
-  /** Calls `listener` whenever the server dies without `stop()`. We restart it in any case. */
+  /** Calls `listener` if the server dies without `stop()`. We restart the server in any case. */
   onExit(listener: (exit: NatsServerExit) => void): void {
     this.#exitListeners.push(listener);
   }
 
   async start(): Promise<void> {
-    // If this process ends without `stop()` (an uncaught error, process.exit), kill the server.
+    // If the gateway exits without `stop()` (an uncaught error, process.exit), kill the server.
     process.once('exit', this.#killOnExit);
     this.#launch();
     try {
@@ -120,7 +123,7 @@ export class NatsServer implements AsyncDisposable {
     this.#logger.info({ pid: this.pid, port: this.#identity.port }, 'nats-server ready');
   }
 
-  /** Sends SIGTERM, and SIGKILL if the server takes too long. Idempotent. */
+  /** Sends SIGTERM, and later SIGKILL if the server hasn't exited by then. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
@@ -135,8 +138,8 @@ export class NatsServer implements AsyncDisposable {
   }
 
   /**
-   * Removes the exit handler. Don't call this before the server has ended, or else a process that
-   * exits during a slow stop would leave the server behind.
+   * Removes the exit handler. Don't call this until the server has ended. Otherwise, if the gateway
+   * exits during a slow stop, the server would keep running.
    */
   #cleanUp(): void {
     process.removeListener('exit', this.#killOnExit);
@@ -149,14 +152,14 @@ export class NatsServer implements AsyncDisposable {
 
   #launch(): void {
     this.#startedAt = performance.now();
-    // The output goes to a file, not a pipe. If the server outlived us, its first write to a broken
-    // pipe would kill it before it could close its store. The server writes very little, so
-    // truncating the file at each start is enough to bound it.
+    // The output goes to a file, not a pipe. If the server outlived us, writing to a broken pipe
+    // would kill it before it could close its store. The server writes so little that it's enough
+    // to truncate the file at each start.
     const output = openSync(this.#files.output, 'w', 0o600);
     const child = spawn(this.#program, ['--config', this.#files.configuration], {
       stdio: ['ignore', 'ignore', output],
-      // The server needs its own process group, because Ctrl-C in a terminal goes to the whole
-      // foreground group, and draining calls still publish events.
+      // The server needs its own process group. Ctrl-C in a terminal goes to the whole foreground
+      // group, but while calls are draining we still have to publish their events.
       detached: true,
     });
     closeSync(output);
@@ -165,7 +168,7 @@ export class NatsServer implements AsyncDisposable {
     this.#child = child;
     child.once('error', (error) => {
       this.#startError = error.message;
-      // If the program can't be started, there's no `exit` event.
+      // If the program couldn't be started, there won't be an `exit` event.
       if (child.pid === undefined) this.#onChildExit(child, null, null);
     });
     child.once('exit', (code, signal) => this.#onChildExit(child, code, signal));
@@ -198,8 +201,8 @@ export class NatsServer implements AsyncDisposable {
     const deadline = performance.now() + readyTimeoutMs;
     while (performance.now() < deadline) {
       if ((await probeNats(this.#identity, probeTimeoutMs)) === 'private server') return;
-      // If the server dies during the first start, fail right away. The configuration or the store
-      // must be at fault, and retrying would only hide that.
+      // If the server dies during the first start, fail right away. The cause must be the
+      // configuration or the store, and a retry would only hide that.
       if (this.#child === undefined || hasEnded(this.#child)) break;
       await pause(probeIntervalMs);
     }
