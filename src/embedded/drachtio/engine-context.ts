@@ -1,4 +1,4 @@
-// Services that the engine's parts share, created by `startSipEngine`.
+// Services that all parts of the engine share. `startSipEngine` creates them.
 
 import type { Logger } from '../../lib/logger.ts';
 import type { CallReports } from './dialog/call-reports.ts';

@@ -1,5 +1,6 @@
-// Starts the SIP engine in a worker thread, so that it doesn't share the gateway's event loop. If
-// the thread dies, `onExit` notifies the caller, who decides whether to restart it.
+// Starts the SIP engine in a worker thread, so that the engine and the gateway don't slow down each
+// other's event loop. If the thread dies, we notify the caller through `onExit`, so that the caller
+// can decide whether to restart it.
 
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../../lib/logger.ts';

@@ -1,5 +1,5 @@
-// The SIP engine thread's entry file. It gets its options as worker data, posts where the engine
-// listens, and stops on a `stop` message.
+// The SIP engine thread's entry file. It receives its options as worker data, starts the engine,
+// and posts the addresses where it's listening. A `stop` message stops the engine.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { inBackground } from '../../lib/in-background.ts';
@@ -17,7 +17,7 @@ async function run(options: EngineThreadOptions): Promise<void> {
       post({ kind: 'statistics', statistics: engine.statistics() });
       return;
     }
-    // The port keeps the thread alive until both the engine and the port are closed.
+    // The thread stays alive until both the engine and the port are closed.
     const closed = engine.close().finally(() => parentPort?.close());
     inBackground(closed, logger, 'closing the SIP engine');
   });

@@ -1,6 +1,7 @@
-// The embedded SIP engine: drachtio's control protocol on one side, SIP over UDP and TCP on the
-// other. This file just wires up the parts. A message travels from the transport through the stack
-// (transactions) and uac or uas (dialogs) to the control client, and back.
+// The embedded SIP engine, which connects an application, using drachtio's control protocol, to the
+// network, using SIP over UDP and TCP. This file just wires up the parts. A message travels from
+// the transport through the stack (transactions) and uac or uas (dialogs) to the control client, or
+// in the opposite direction.
 
 import { isIPv6 } from 'node:net';
 import type { Logger } from '../../lib/logger.ts';
@@ -38,7 +39,7 @@ export type { SipTimers } from './transaction/engine-timing.ts';
 
 export type SipEngineAddresses = {
   readonly sipHost: string;
-  /** Port for UDP and TCP. In the options, 0 selects a port that is free for both. */
+  /** Port for both UDP and TCP. In the options, 0 selects a port that's free for both. */
   readonly sipPort: number;
   readonly controlHost: string;
   readonly controlPort: number;
@@ -47,7 +48,7 @@ export type SipEngineAddresses = {
 export type SipEngineOptions = SipEngineAddresses & {
   readonly secret: string;
   readonly timers?: Partial<SipTimers>;
-  /** Tests pass a fast clock, so they don't have to wait for the protocol's long timers. */
+  /** Tests pass a fast clock so that they don't have to wait for the protocol's long timers. */
   readonly clock?: EngineClock;
   readonly logger: Logger;
 };
@@ -59,7 +60,7 @@ export type SipEngineStatistics = {
   readonly clients: number;
   readonly tcpConnections: number;
   readonly udpSockets: number;
-  /** Number of messages that couldn't be parsed or matched to a transaction. */
+  /** Number of messages that we couldn't parse, or that didn't match any transaction. */
   readonly dropped: number;
 };
 
@@ -79,8 +80,8 @@ type Handlers = {
 };
 
 /**
- * If a random TCP port is free, the same UDP port is rarely taken. If we fail this often in a row,
- * something else must be wrong.
+ * If a random TCP port is free, the same UDP port is rarely in use. So if we fail this many times
+ * in a row, something else must be wrong.
  */
 const maxPortAttempts = 20;
 
@@ -90,7 +91,7 @@ export async function startSipEngine(options: SipEngineOptions): Promise<SipEngi
   const stack = new SipStack({ clock, timers, logger: options.logger });
   const transports = await listen(options, timers, clock, {
     onMessage: (text, peer) => guard(options.logger, () => stack.receive(text, peer)),
-    // Deferred so that the application gets the reply to its command before the failure.
+    // Deferred, because the application must receive the reply to its command before the failure.
     onFailure: (peer) => queueMicrotask(() => guard(options.logger, () => stack.peerFailed(peer))),
   });
   const routes = new RouteTable();
@@ -211,8 +212,8 @@ function toEngine(
 }
 
 /**
- * Handlers shouldn't throw. If one does, we lose a message, but at least a peer that triggers a bug
- * can't end everybody's calls.
+ * Handlers shouldn't throw. If one does, we lose a message, but at least a peer can't end
+ * everybody's calls by triggering a bug.
  */
 function guard(logger: Logger, work: () => void): void {
   try {
@@ -230,7 +231,7 @@ function guardedClock(clock: EngineClock, logger: Logger): EngineClock {
   };
 }
 
-/** Uses drachtio-server's order of precedence (its client.cpp). */
+/** The order of precedence is the same as in drachtio-server (see its client.cpp). */
 function dispatch(
   { uac, inDialog, cancels, answers }: Handlers,
   client: ControlClient,
@@ -258,8 +259,8 @@ function dispatch(
 }
 
 /**
- * Hangs up a dialog without an owner after `ownerlessMs`, so the peer isn't stuck in the call
- * forever. Until then, another application may take over the dialog by its id.
+ * Hangs up a dialog that hasn't had an owner for `ownerlessMs`, because otherwise the peer would be
+ * stuck in the call forever. Until then, another application may take over the dialog by its id.
  */
 function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog: Dialog): void {
   dialog.ownerlessTimer = context.clock.setTimer(() => {
@@ -268,7 +269,7 @@ function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog
 }
 
 /**
- * Binds TCP first, because that fails if another engine is using the port, whereas a UDP bind with
+ * Binds TCP first, because that fails if the port is in use by another engine. A UDP bind with
  * SO_REUSEADDR would succeed.
  */
 async function listen(

@@ -1,7 +1,7 @@
-// Connects transports and transactions: text comes in, requests and responses go out. It matches
-// every message to its transaction (RFC 3261 sections 17.1.3 and 17.2.3), and generates the
-// responses that don't need a user (time-outs, overload). It doesn't know about dialogs or
-// drachtio.
+// Connects transports and transactions, i.e. it turns text from the network into requests and
+// responses. Every message is matched to its transaction (RFC 3261 sections 17.1.3 and 17.2.3). The
+// stack also generates the responses that don't need a transaction user (time-outs, overload). It
+// doesn't know about dialogs or drachtio.
 
 import { parseCseq, parseVia } from './message/sip-grammar.ts';
 import {
@@ -33,18 +33,19 @@ import type { TcpTransport } from './transport/tcp-transport.ts';
 import type { UdpTransport } from './transport/udp-transport.ts';
 
 /**
- * Maximum number of live client transactions, and of live server transactions. A call needs one
- * transaction for 32 s and another for 5 s, so this is enough for about 1,700 new calls a second.
+ * This limit applies to live client transactions, and separately to live server transactions. A
+ * call needs one transaction for 32 s and another for 5 s, so the limit is high enough for about
+ * 1,700 new calls a second.
  */
 const maxTransactions = 65_536;
 
-/** Status for a response that the engine generates because none arrived. */
+/** Status code if no response arrived and the engine therefore generates one. */
 export type StackFailure = { readonly status: number; readonly reason: string };
 
 export type RequestUser = {
   readonly onResponse: (response: SipResponse, peer: SipPeer, bytes: number) => void;
   readonly onFailure: (failure: StackFailure) => void;
-  /** Called for INVITE only. */
+  /** Only called for INVITE. */
   readonly onRingTimeout?: () => void;
   readonly onTerminated?: () => void;
 };
@@ -68,8 +69,8 @@ export type ReceivedRequest = {
   readonly bytes: number;
   readonly transaction: InviteServerTransaction | NonInviteServerTransaction;
   /**
-   * The stack calls these if the ACK or the final response is overdue, and when the transaction
-   * ends.
+   * The stack calls these functions if the ACK or the final response is overdue, and when the
+   * transaction has ended.
    */
   onAckTimeout: () => void;
   onAnswerTimeout: () => void;
@@ -79,15 +80,15 @@ export type ReceivedRequest = {
 export type StackUser = {
   readonly onRequest: (received: ReceivedRequest) => void;
   /**
-   * Receives a CANCEL and the INVITE that it refers to. `invite` is undefined if that transaction
-   * has already ended.
+   * Receives a CANCEL and the INVITE that it cancels. `invite` is undefined if the INVITE's
+   * transaction has already ended.
    */
   readonly onCancel: (cancel: ReceivedRequest, invite: ReceivedRequest | undefined) => void;
-  /** Receives an ACK for a dialog. The stack handles the ACK for a failed INVITE itself. */
+  /** Receives an ACK in a dialog. The stack itself handles the ACK for a failed INVITE. */
   readonly onAck: (ack: SipRequest, peer: SipPeer, bytes: number) => void;
   /**
-   * Receives a response that doesn't match any transaction. Returns false if the user can't handle
-   * it either.
+   * Receives a response that doesn't match any transaction. Returns false if the transaction user
+   * can't handle the response either.
    */
   readonly onUnmatchedResponse: (response: SipResponse, peer: SipPeer) => boolean;
 };
@@ -118,7 +119,7 @@ export class SipStack {
     return { client: this.#clients.size, server: this.#servers.size, dropped: this.#dropped };
   }
 
-  /** Sends a request that doesn't need a transaction, i.e. the ACK for a 2xx. */
+  /** Sends a request that doesn't need a transaction, which can only be the ACK for a 2xx. */
   sendDirectly(peer: SipPeer, text: string): void {
     if (peer.protocol === 'udp') this.#udp?.sendRequest(peer, text);
     else this.#tcp?.sendRequest(peer, text);
@@ -156,7 +157,7 @@ export class SipStack {
     this.#receiveRequest(trimBody(message), peer, text.length);
   }
 
-  /** Fails all requests to a peer. Called after an ICMP error or a broken connection. */
+  /** Fails all pending requests to a peer. Called after an ICMP error, or if a connection broke. */
   peerFailed(peer: SipPeer): void {
     const entries = this.#clientsByPeer.get(peerKey(peer));
     if (entries === undefined) return;
@@ -175,8 +176,8 @@ export class SipStack {
   }
 
   sendResponseText(peer: SipPeer, text: string): void {
-    // Per RFC 3581, a response goes back to where the request came from, i.e. the address that we
-    // stamped on the Via.
+    // Per RFC 3581, a response is sent to the address that the request came from. We stamped that
+    // address on the Via.
     if (peer.protocol === 'tcp') this.#tcp?.sendResponse(peer, text);
     else this.#udp?.sendResponse(peer, text);
   }
@@ -263,7 +264,10 @@ export class SipStack {
     this.#user?.onRequest(received);
   }
 
-  /** Responds with 400, as RFC 3261 section 16.3 requires, if we can address a response at all. */
+  /**
+   * Responds with 400, as RFC 3261 section 16.3 requires, provided that we know where to send the
+   * response.
+   */
   #refuseMalformed(request: SipRequest, peer: SipPeer): void {
     this.#dropped += 1;
     if (request.method === 'ACK' || !canBeAnswered(request)) return;
@@ -272,7 +276,7 @@ export class SipStack {
     this.sendResponseText(peer, serializeMessage(response));
   }
 
-  /** Rejects the request statelessly, so that a flood doesn't cost us any memory. */
+  /** Rejects the request statelessly, so that a flood of requests doesn't use any memory. */
   #refuse(request: SipRequest, peer: SipPeer): void {
     const response = buildResponse(request, 503, 'Service Unavailable', { toTag: 'overload' });
     this.sendResponseText(peer, serializeMessage(response));
@@ -310,7 +314,8 @@ export class SipStack {
 
   #receiveAck(ack: SipRequest, peer: SipPeer, bytes: number): void {
     const invite = this.#servers.get(serverKey(ack, 'INVITE'));
-    // The ACK for a failure uses the INVITE's branch and ends here (RFC 3261 section 17.2.1).
+    // The ACK for a failure has the same branch as the INVITE, so it's handled here (RFC 3261
+    // section 17.2.1).
     if (invite?.transaction instanceof InviteServerTransaction) {
       if (invite.transaction.state === 'completed') {
         invite.transaction.acknowledge();
@@ -336,7 +341,7 @@ function hasAddresses(message: SipResponse): boolean {
 }
 
 /**
- * Drops any bytes beyond Content-Length, because a datagram may be longer (RFC 3261 section 18.3).
+ * Removes any bytes beyond Content-Length, because datagrams may be longer (RFC 3261 section 18.3).
  */
 function trimBody<Message extends SipRequest | SipResponse>(message: Message): Message {
   const length = Number(headerValue(message, 'Content-Length') ?? message.body.length);
@@ -345,8 +350,8 @@ function trimBody<Message extends SipRequest | SipResponse>(message: Message): M
 }
 
 /**
- * See RFC 3261 section 17.2.3. The key includes the sent-by because two far ends may choose the
- * same branch.
+ * See RFC 3261 section 17.2.3. The key includes the sent-by because two peers may happen to choose
+ * the same branch.
  */
 function serverKey(request: SipRequest, method: string): string {
   const value = headerValue(request, 'Via') ?? '';
@@ -354,7 +359,7 @@ function serverKey(request: SipRequest, method: string): string {
   const branch = via?.parameters.get('branch');
   const sentBy = `${via?.host ?? ''}:${via?.port ?? ''}`;
   if (branch?.startsWith('z9hG4bK') === true) return `${branch} ${sentBy} ${method}`;
-  // In RFC 2543 branches aren't unique, so build the key from everything that a retransmission has
+  // In RFC 2543 branches aren't unique, so the key consists of everything that a retransmission has
   // in common with the original request.
   const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
   const callId = headerValue(request, 'Call-ID') ?? '';

@@ -1,5 +1,5 @@
-// One timer for all of the sandbox's calls. It ticks every 20 ms without drift, and stops while
-// there are no calls.
+// One timer for all calls in the sandbox. It ticks every 20 ms without drifting, and stops when
+// there aren't any calls.
 
 import { frameMs } from './sounds.ts';
 
@@ -9,8 +9,9 @@ export type Ticking = {
 };
 
 /**
- * Maximum number of missed ticks to make up for after a pause of the event loop. A phone's jitter
- * buffer can cope with a burst of this many packets. If the pause was longer, we skip the rest.
+ * If the event loop was blocked, we make up for no more than this many missed ticks, because a
+ * phone's jitter buffer can cope with a burst of this many packets. After a longer pause, we skip
+ * the other ticks.
  */
 const maxMadeUpTicks = 5;
 
@@ -46,10 +47,11 @@ export class FrameClock {
     const now = this.#now();
     this.#dueAt = Math.max(this.#dueAt, now - maxMadeUpTicks * frameMs);
     for (; this.#dueAt <= now; this.#dueAt += frameMs) {
-      // A member may remove itself during its tick, which is fine while iterating over a Set.
+      // A member may remove itself during its tick, which is fine because we're iterating over a
+      // Set.
       for (const member of this.#members) member.tick();
     }
-    // Undefined if the last member left during its tick.
+    // Undefined if the last member has left during its tick.
     if (this.#timer !== undefined) this.#schedule();
   }
 }

@@ -1,5 +1,5 @@
-// A callee's RTP on one UDP socket. It sends 20 ms packets to the address in the offer, and counts
-// the packets that arrive. While a key is pressed, its events replace the audio.
+// The callee's RTP, on one UDP socket. We send 20 ms packets to the address in the offer, and count
+// the packets that arrive. While a key is pressed, telephone events replace the audio.
 
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
@@ -14,7 +14,7 @@ import {
 import type { AudioOffer } from './sdp-answer.ts';
 import { frameSamples } from './sounds.ts';
 
-/** Receives a packet's payload, which is only valid until the function returns. */
+/** Receives a packet's payload, which is only valid until this function returns. */
 type OnAudio = (payload: Uint8Array, codec: Codec) => void;
 
 export class RtpLeg {
@@ -41,7 +41,8 @@ export class RtpLeg {
       if (header.payloadType !== payloadType) return;
       onAudio(packet.subarray(header.payloadStart, header.payloadEnd), codec);
     });
-    // ICMP port unreachable: the caller's socket is gone, and the BYE is on its way.
+    // ICMP port unreachable, which means that the caller's socket is gone and the BYE is on its
+    // way.
     socket.on('error', () => undefined);
   }
 
@@ -54,12 +55,12 @@ export class RtpLeg {
     const family = host.includes(':') ? 6 : 4;
     const socket = createSocket({
       type: family === 6 ? 'udp6' : 'udp4',
-      // Never resolve host names from SDP. SDP should only contain addresses, and we'd be looking
-      // them up for every packet.
+      // Never resolve host names from SDP. SDP should only contain addresses, and we'd have to look
+      // the name up for every packet.
       lookup: (address, _options, callback) => callback(null, address, family),
     });
-    // Register the listener before the bind: without a look-up, the socket emits `listening` during
-    // `bind`.
+    // Register the listener before the bind. If the socket doesn't need a look-up, it emits
+    // `listening` during `bind`.
     const listening = once(socket, 'listening');
     socket.bind(0, host);
     await listening;
@@ -74,13 +75,16 @@ export class RtpLeg {
     return this.#remote;
   }
 
-  /** Applies the offer of a re-INVITE or UPDATE: a new address, a new codec, hold or resume. */
+  /**
+   * Applies the offer from a re-INVITE or UPDATE, i.e. a new address, a new codec, hold or resume.
+   */
   redirect(remote: AudioOffer): void {
     this.#remote = remote;
   }
 
   /**
-   * Starts sending a key with the next frame, unless the caller doesn't accept telephone events.
+   * Starts sending a DTMF digit with the next frame. Has no effect if the caller doesn't accept
+   * telephone events.
    */
   press(key: string): void {
     if (this.#remote.telephoneEventPayloadType === undefined) return;
@@ -88,7 +92,9 @@ export class RtpLeg {
     this.#pressing = { key: new KeyPress(key), timestamp };
   }
 
-  /** Sends the next 20 ms. While the caller holds the call, only the timestamp advances. */
+  /**
+   * Sends the next 20 ms. While the caller has put the call on hold, only the timestamp advances.
+   */
   send(payload: Uint8Array): void {
     if (this.#closed) return;
     this.#timestamp = (this.#timestamp + frameSamples) >>> 0;
@@ -130,7 +136,8 @@ export class RtpLeg {
     this.#packet.set(payload, rtpHeaderBytes);
     this.packetsSent += 1;
     const { port, host } = this.#remote;
-    // Make a copy, because the socket may not send it until we've written the next frame.
+    // Send a copy, because by the time the socket sends the packet, we may have written the next
+    // frame.
     const packet = Buffer.from(this.#packet.subarray(0, rtpHeaderBytes + payload.length));
     this.#socket.send(packet, port, host, () => undefined);
   }
@@ -143,15 +150,15 @@ export class RtpLeg {
 }
 
 const keys = '0123456789*#ABCD';
-/** A key is held for 100 ms. */
+/** A key is pressed for 100 ms. */
 const pressedFrames = 5;
 const endPackets = 3;
 const volumeDbm0 = 10;
 const endBit = 0x80;
 
 /**
- * A key press as telephone events (RFC 4733), one packet every 20 ms. All packets carry the first
- * one's timestamp, and the last one is sent three times (section 2.5.1.4).
+ * A key press as telephone events (RFC 4733), with one packet every 20 ms. All packets have the
+ * first packet's timestamp, and the last packet is sent three times (section 2.5.1.4).
  */
 export class KeyPress {
   readonly #event: number;

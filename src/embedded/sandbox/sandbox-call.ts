@@ -1,5 +1,5 @@
-// One call to the sandbox, from the INVITE to its end. It doesn't have any timers: everything
-// happens on the shared clock's ticks or on SIP messages.
+// One call to the sandbox, from the INVITE to its end. A call doesn't have timers of its own, so
+// everything happens when the shared clock ticks or when a SIP message arrives.
 
 import { randomInt } from 'node:crypto';
 import type { Logger } from '../../lib/logger.ts';
@@ -27,10 +27,11 @@ export type SandboxCallSummary = {
   readonly packetsSent: number;
   readonly packetsReceived: number;
   /**
-   * Mailboxes only: the audio received after the last beep, in the call's codec (µ-law or A-law).
+   * Mailboxes only: the audio that arrived after the last beep, in the call's codec (µ-law or
+   * A-law).
    */
   readonly recorded?: Uint8Array;
-  /** Only for a callee who talks (`talker.ts`). */
+  /** Only set if the callee talks (`talker.ts`). */
   readonly talk?: TalkSummary;
 };
 
@@ -43,20 +44,20 @@ export type SandboxCallDeps = {
   readonly onEnded: (call: SandboxCall, summary: SandboxCallSummary) => void;
 };
 
-/** The sandbox ends calls after this time, in case a developer forgets one. */
+/** In case a developer forgets to hang up, the sandbox ends a call after this time. */
 const maxCallMs = 600_000;
 /**
- * Maximum length of a mailbox's recording. That's plenty for a message, and more than anyone would
+ * A mailbox doesn't record more than this. It's plenty for a message, and more than anyone would
  * listen to.
  */
 const maxRecordingMs = 120_000;
-/** Longer than any caller's ring time-out. */
+/** Longer than any caller waits for an answer. */
 const maxRingMs = 300_000;
 
 type Phase =
   | { readonly name: 'starting' }
   | { readonly name: 'ringing'; readonly offer: AudioOffer }
-  /** The engine has the 200 OK, but there's no dialog yet. */
+  /** We've passed the 200 OK to the engine, but there's no dialog yet. */
   | { readonly name: 'answering' }
   | { readonly name: 'talking'; readonly dialog: CalleeDialog }
   | { readonly name: 'ended' };
@@ -76,7 +77,7 @@ export class SandboxCall {
   #sdpVersion = 1;
   /** Time since the INVITE. */
   #totalMs = 0;
-  /** Time since the answer. Before the answer: time since the INVITE. */
+  /** Time since the answer, or before the answer, time since the INVITE. */
   #phaseMs = 0;
 
   constructor(
@@ -100,8 +101,8 @@ export class SandboxCall {
     this.#request.on('cancel', () => this.#end('cancelled'));
     if (ringMs === 0 && next.do === 'refuse') return this.#refuse(next.sipStatus);
     const offer = readOffer(this.#request.body ?? '');
-    // 488 Not Acceptable Here, because there's no offer, or none with audio that the sandbox can
-    // use.
+    // 488 Not Acceptable Here, because the INVITE contains no offer, or an offer without audio that
+    // the sandbox can use.
     if (offer === undefined) return this.#refuse(488);
     const { host } = this.#deps;
     this.#leg = await RtpLeg.open(host, offer, (payload, codec) => this.#hear(payload, codec));
@@ -115,8 +116,8 @@ export class SandboxCall {
   tick(): void {
     this.#totalMs += frameMs;
     this.#phaseMs += frameMs;
-    // drachtio-srf throws if its connection is gone, and that mustn't stop the clock for the other
-    // calls.
+    // If drachtio-srf has lost its connection, it throws, and that mustn't stop the clock for the
+    // other calls.
     try {
       this.#advance();
     } catch (error) {
@@ -141,7 +142,7 @@ export class SandboxCall {
 
   /**
    * Ends the call from the sandbox's side, in any phase. Resolves once the engine has sent the
-   * response or BYE. That may never happen, so callers should bound the wait.
+   * response or BYE. That may never happen, so use a time-out if you wait for it.
    */
   async giveUp(): Promise<void> {
     const phase = this.#phase;
@@ -172,7 +173,7 @@ export class SandboxCall {
     const dialog = await srf.createUAS(this.#request, this.#response, {
       localSdp: this.#answerSdp(offer, this.#leg),
     });
-    // The call has been cancelled or closed while the 200 OK was on its way.
+    // The call was cancelled or closed while the 200 OK was on its way.
     if (this.#phase.name !== 'answering') return dialog.destroy({}, () => undefined);
     this.#phase = { name: 'talking', dialog };
     this.#phaseMs = 0;
@@ -212,7 +213,7 @@ export class SandboxCall {
     this.#leg.send(speaker.nextFrame(this.#leg.remote.codec));
   }
 
-  /** Hears one packet's payload. Ignores audio before the answer. */
+  /** Processes one packet's payload. Audio that arrives before the answer is ignored. */
   #hear(payload: Uint8Array, codec: Codec): void {
     if (this.#phase.name !== 'talking') return;
     this.#talker?.hear(payload, codec);
@@ -246,8 +247,8 @@ export class SandboxCall {
   }
 
   /**
-   * Accepts a REFER. We don't actually place the referred call, we just send a NOTIFY that it was
-   * answered.
+   * Accepts a REFER. We don't actually place the call that the REFER asks for, but send a NOTIFY
+   * that says it was answered.
    */
   #refer(dialog: CalleeDialog, response: CalleeResponse): void {
     if (this.#behaviour.takesRefer !== true) {
@@ -283,8 +284,8 @@ export class SandboxCall {
   }
 
   /**
-   * Ends the call as failed. After the end, failures are harmless, e.g. a CANCEL that crossed the
-   * 200 OK, or a BYE that couldn't be sent.
+   * Ends the call as failed. Failures after the call's end are harmless, e.g. a CANCEL that crossed
+   * the 200 OK, or a BYE that couldn't be sent.
    */
   #fail(error: unknown): void {
     if (this.#phase.name !== 'ended') {

@@ -1,30 +1,31 @@
-// The sandbox carrier's numbers and how each of them behaves. The README, the demo and the tests
-// use this table too. The numbers come from the range that North America reserves for fiction (+1
-// NPA 555 0100 to 0199). The second to last digit is the kind: 0 people, 1 machines, 2 no answer or
-// silence, 3 refusals.
+// The sandbox carrier's numbers, and how the callee behaves at each of them. The README, the demo
+// and the tests use this table too. All of the numbers are in the range that North America reserves
+// for fiction (+1 NPA 555 0100 to 0199). The second to last digit stands for the kind of callee: 0
+// for people, 1 for machines, 2 for no answer or silence, and 3 for calls that are rejected.
 
 import type { SoundName } from './sounds.ts';
 import type { TalkManner } from './talker.ts';
 
 export type SandboxBehaviour = {
   /**
-   * How long the callee rings before `next`. With 0, a refusal comes immediately, without ringing.
+   * The callee rings for this long before `next` happens. If it's 0 and the call is rejected, it's
+   * rejected immediately, without ringing.
    */
   readonly ringMs: number;
-  /** Early media. If set, the callee sends 183 with this sound instead of 180. */
+  /** If set, the callee sends 183 with this sound as early media, instead of 180. */
   readonly earlyMedia?: SoundName;
-  /** Accepts a REFER and reports that the referred call was answered. */
+  /** Accepts a REFER, and reports that the call it asked for was answered. */
   readonly takesRefer?: true;
   readonly next:
     | { readonly do: 'refuse'; readonly sipStatus: number }
     | { readonly do: 'ring-on' }
     | {
         readonly do: 'answer';
-        /** Played once; silence follows. */
+        /** Played once and followed by silence. */
         readonly sound: SoundName;
-        /** Time from the answer to the BYE. Default: the callee stays until the caller hangs up. */
+        /** Time between the answer and the callee's BYE. By default, the callee doesn't hang up. */
         readonly hangUpAfterMs?: number;
-        /** Puts the audio received after the sound into the call's summary. */
+        /** Adds the audio that arrives after the sound to the call's summary. */
         readonly records?: true;
       }
     /** Talks with the caller (`talker.ts`). */
@@ -36,7 +37,7 @@ export type SandboxBehaviour = {
 export type SandboxNumber = {
   /** E.164, with the `+`. */
   readonly number: string;
-  /** You can dial it instead of the number, as the user part of a SIP URI. */
+  /** A name that you can dial instead of the number, as the user part of a SIP URI. */
   readonly name: string;
   readonly description: string;
   readonly behaviour: SandboxBehaviour;
@@ -204,7 +205,10 @@ export const sandboxNumbers = [
 
 export type SandboxName = (typeof sandboxNumbers)[number]['name'];
 
-/** Finds a number by the request URI's user part: the number with or without `+`, or the name. */
+/**
+ * Finds a number by the user part of the request URI, which may be the number with or without `+`,
+ * or the name.
+ */
 export function findSandboxNumber(user: string): SandboxNumber | undefined {
   const wanted = user.replace(/^\+/, '');
   return sandboxNumbers.find((row) => row.number === `+${wanted}` || row.name === wanted);

@@ -1,5 +1,5 @@
-// Starts the sandbox in its own worker thread, so that the callees keep talking as evenly as people
-// do while the gateway's event loop is busy.
+// Starts the sandbox in its own worker thread, so that the callees talk as evenly as real people
+// even if the gateway's event loop is busy.
 
 import type { Logger } from '../../lib/logger.ts';
 import { type RunningThread, whenStarted } from '../../lib/threads/running-thread.ts';
@@ -12,7 +12,7 @@ export type SandboxThreadOptions = Pick<SandboxOptions, 'sipHost' | 'sipPort'> &
   readonly nodeId: string;
 };
 
-/** The thread's first message: where the sandbox listens. */
+/** The thread's first message, which contains the sandbox's addresses. */
 export type SandboxListening = { readonly host: string; readonly port: number };
 
 export type SandboxThread = SandboxListening & RunningThread;
@@ -22,7 +22,7 @@ export type SandboxThread = SandboxListening & RunningThread;
  *
  * @param logger the process's logger, which receives the thread's log lines
  * @param onCallEnded called at the end of every call
- * @throws Error if the sandbox can't listen or a recording is missing
+ * @throws Error if the sandbox can't listen, or if a recording is missing
  */
 export async function startSandboxThread(
   options: SandboxThreadOptions,
@@ -38,7 +38,7 @@ export async function startSandboxThread(
     name: 'the sandbox',
     stopMessage: 'stop',
   });
-  // After the first message, each one is a call's summary.
+  // All messages after the first are call summaries.
   worker.on('message', onCallEnded);
   return { ...first, ...thread };
 }

@@ -1,5 +1,5 @@
-// The sandbox thread's entry file. It gets its options as worker data and posts where the sandbox
-// listens. Any message to the thread stops it.
+// The sandbox thread's entry file. It receives its options as worker data, starts the sandbox, and
+// posts the addresses where it's listening. Any message to the thread stops the sandbox.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { inBackground } from '../../lib/in-background.ts';
@@ -15,7 +15,7 @@ async function run({ logLevel, nodeId, ...options }: SandboxThreadOptions): Prom
     onCallEnded: (summary) => parentPort?.postMessage(summary),
   });
   parentPort?.once('message', () => {
-    // The port keeps the thread alive until both the sandbox and the port are closed.
+    // The thread stays alive until both the sandbox and the port are closed.
     const closed = sandbox.close().finally(() => parentPort?.close());
     inBackground(closed, logger, 'closing the sandbox');
   });

@@ -1,5 +1,5 @@
-// A carrier for first steps, tests and the demo. It speaks real SIP (with its own engine) and real
-// RTP, on loopback. The gateway treats it like any other trunk.
+// A simulated carrier for first steps, tests and the demo. It uses real SIP (with an engine of its
+// own) and real RTP, but only on loopback, so the gateway treats it like any other trunk.
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,9 +14,9 @@ import { createSoundLibrary } from './sounds.ts';
 import type { CalleeRequest, CalleeResponse, SrfCallee } from './srf-callee.ts';
 
 export type SandboxOptions = {
-  /** Address of the sandbox's SIP and RTP sockets. */
+  /** IP address for the sandbox's SIP and RTP sockets. */
   readonly sipHost: string;
-  /** Default: 0, any free port. */
+  /** Default: 0, which selects any free port. */
   readonly sipPort?: number;
   readonly logger: Logger;
   /** Called at the end of every call. */
@@ -24,7 +24,7 @@ export type SandboxOptions = {
 };
 
 export type Sandbox = {
-  /** Where to send INVITEs, over UDP or TCP. */
+  /** The address for INVITEs, over UDP or TCP. */
   readonly host: string;
   readonly port: number;
   readonly activeCalls: number;
@@ -32,15 +32,15 @@ export type Sandbox = {
 };
 
 /**
- * A gateway on a laptop doesn't place this many simultaneous calls. Further calls are rejected with
- * 503.
+ * A gateway on a developer's machine doesn't place this many simultaneous calls, so any further
+ * calls are rejected with 503.
  */
 const maxCalls = 1_000;
 
-/** The engine runs in this process, so if it doesn't respond quickly, it's broken. */
+/** The engine runs in the same process, so if it doesn't respond quickly, it must be broken. */
 const connectTimeoutMs = 5_000;
 
-/** How long we wait for BYEs to active calls when the sandbox closes. */
+/** When the sandbox closes, we wait this long for the BYEs to active calls. */
 const closeTimeoutMs = 1_000;
 
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -117,8 +117,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 }
 
 /**
- * Logs a call's end. Calls with the talker are logged at `info`, because developers trying out a
- * bot want to know how much of its audio arrived.
+ * Logs the end of a call. If the callee is the talker, we log the end at `info`, because developers
+ * who are trying out a bot want to know how much of its audio arrived.
  */
 function logEnd(logger: Logger, { recorded, ...rest }: SandboxCallSummary): void {
   const summary = recorded === undefined ? rest : { ...rest, recordedMs: recorded.length / 8 };
@@ -126,14 +126,14 @@ function logEnd(logger: Logger, { recorded, ...rest }: SandboxCallSummary): void
   else logger.info(summary, 'the sandbox has talked with a caller');
 }
 
-/** Resolves once the engine passes requests to the sandbox. */
+/** Resolves once the engine is passing requests to the sandbox. */
 async function connect(srf: SrfCallee, engine: SipEngine, secret: string): Promise<void> {
   const connected = once(srf, 'connect', { signal: AbortSignal.timeout(connectTimeoutMs) });
   srf.connect({ host: engine.controlHost, port: engine.controlPort, secret });
   const [error] = (await connected) as [Error | null];
   if (error !== null) throw new Error('the sandbox cannot use its engine', { cause: error });
-  // drachtio-srf sends its route requests before it emits `connect`. The engine reads this ping
-  // after them, so its pong proves that the routes exist.
+  // drachtio-srf sends its route requests before it emits `connect`, and the engine reads this ping
+  // after them. So once the pong arrives, we know that the routes exist.
   const { wp, mapServer } = srf.app.client;
   const pongs = [...mapServer].map(
     ([socket, { pendingRequests }]) =>
@@ -144,7 +144,10 @@ async function connect(srf: SrfCallee, engine: SipEngine, secret: string): Promi
   await within(Promise.allSettled(pongs), connectTimeoutMs);
 }
 
-/** `sip:+12025550100@127.0.0.1:5070;user=phone` → `+12025550100`. Empty if the URI has no user. */
+/**
+ * `sip:+12025550100@127.0.0.1:5070;user=phone` → `+12025550100`. Returns an empty string if the URI
+ * has no user part.
+ */
 function userOf(uri: string): string {
   return /^sips?:([^@;:?]*)(?::[^@]*)?@/i.exec(uri)?.[1]?.split(';')[0] ?? '';
 }

@@ -1,14 +1,14 @@
 // A call screener. It asks who is calling, waits for an answer, and then either puts the caller
-// through or hangs up. If the caller doesn't say anything, it hangs up too. Its only clocks are the
-// call's ticks and the audio that arrives.
+// through or hangs up. If the caller doesn't say anything, the screener hangs up too. It has no
+// timers, so all times are based on the call's ticks and on the length of the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
 import { VoiceTurns } from './voice-turns.ts';
 
-/** This much silence ends the caller's answer. */
+/** After this much silence, the caller's answer has ended. */
 const pauseMs = 1_000;
-/** How long the person takes to look at the phone and decide. */
+/** It takes the person this long to look at the phone and decide. */
 const decidesMs = 1_500;
 
 export class Screener {
@@ -30,19 +30,19 @@ export class Screener {
     this.#rejects = rejects === true;
   }
 
-  /** True once the person has declined the call. */
+  /** True once the person has rejected the call. */
   get hasRejected(): boolean {
     return this.#rejects && this.#hasDecided;
   }
 
-  /** How long the caller has been silent since the question, or 0 after an answer. */
+  /** Duration of the caller's silence since the question, or 0 once the caller has answered. */
   get unansweredMs(): number {
     return this.#isAnswered ? 0 : this.#waitedMs;
   }
 
   /**
-   * Hears one packet's payload from the caller. Ignores speech while the screener itself is
-   * talking.
+   * Processes the payload of one packet from the caller. Speech is ignored while the screener
+   * itself is talking.
    */
   hear(payload: Uint8Array, codec: Codec): void {
     if (this.#isSpeaking) return;
@@ -51,7 +51,7 @@ export class Screener {
     this.#waitedMs = 0;
   }
 
-  /** Returns the next 20 ms of the screener's own audio. */
+  /** Returns the next 20 ms of the screener's audio. */
   nextFrame(codec: Codec): Uint8Array {
     if (!this.#isSpeaking) this.#wait();
     const frame = this.#sounds.frame(this.#saying, this.#saidMs / frameMs, codec);
@@ -64,7 +64,7 @@ export class Screener {
   }
 
   #wait(): void {
-    // A caller who is speaking is not silent.
+    // The caller is speaking, so this isn't silence.
     if (!this.#turns.isSpeaking) this.#waitedMs += frameMs;
     if (!this.#isAnswered || this.#hasDecided || this.#waitedMs < decidesMs) return;
     this.#hasDecided = true;

@@ -1,5 +1,5 @@
-// The callee's side of offer/answer (RFC 3264). It accepts one audio stream, with the offer's first
-// G.711 codec.
+// The callee's part of offer/answer (RFC 3264). We accept one audio stream, with the first G.711
+// codec in the offer.
 
 import { parse } from 'sdp-transform';
 import type { Codec } from '../../media/g711.ts';
@@ -11,20 +11,20 @@ export type AudioOffer = {
   readonly payloadType: number;
   readonly telephoneEventPayloadType?: number;
   /**
-   * Direction from the caller's point of view. `inactive` if the caller holds with the address
-   * 0.0.0.0.
+   * Direction from the caller's point of view. `inactive` if the caller has put the call on hold
+   * with the address 0.0.0.0.
    */
   readonly direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
   /**
-   * Kind and protocol of every media line, in the offer's order, because the answer needs the same
-   * lines.
+   * Kind and protocol of all media lines, in the order of the offer, because the answer must
+   * contain the same lines.
    */
   readonly lines: readonly { readonly kind: string; readonly protocol: string }[];
-  /** Index of the accepted audio line in `lines`. */
+  /** Index in `lines` of the audio line that we accept. */
   readonly line: number;
 };
 
-/** An offer with more media lines may be hostile, so we reject it. */
+/** An offer with more media lines than this may be hostile, so we reject it. */
 const maxMediaLines = 8;
 
 const staticPayloadTypes: Readonly<Record<string, Codec>> = { 0: 'PCMU', 8: 'PCMA' };
@@ -59,7 +59,7 @@ function audioOffer(session: Session): AudioOffer | undefined {
     port: audio.port,
     ...chosen,
     ...(telephoneEvent === undefined ? {} : { telephoneEventPayloadType: telephoneEvent.payload }),
-    // The connection address 0.0.0.0 means hold (RFC 2543).
+    // The connection address 0.0.0.0 puts the call on hold (RFC 2543).
     direction:
       host === '0.0.0.0' ? 'inactive' : (audio.direction ?? session.direction ?? 'sendrecv'),
     lines: media.map(({ type, protocol }) => ({ kind: type, protocol })),
@@ -103,7 +103,8 @@ export function writeAnswer(
     't=0 0',
   ];
   for (const [index, { kind, protocol }] of offer.lines.entries()) {
-    // Reject every other media line with port 0, in its place (RFC 3264 section 6).
+    // We reject every other media line by setting its port to 0. The lines must remain in the
+    // offer's order (RFC 3264 section 6).
     if (index === offer.line) lines.push(...audioLines(offer, local.port));
     else lines.push(`m=${kind} 0 ${protocol} 0`);
   }

@@ -1,5 +1,5 @@
-// What the sandbox's callees say: recordings and tones, as frames that are ready to send. We encode
-// each sound once per codec.
+// Recordings and tones that the sandbox's callees play, divided into frames that are ready to be
+// sent. Each sound is encoded once per codec.
 
 import { type Codec, encode, silenceByte } from '../../media/g711.ts';
 import { joined, silence, tone } from './tones.ts';
@@ -26,14 +26,14 @@ export type SoundName = (typeof soundNames)[number];
 
 export type Sound = {
   readonly samples: Int16Array;
-  /** True if the sound repeats. Otherwise it's followed by silence. */
+  /** True if the sound repeats. Otherwise, silence follows. */
   readonly loops: boolean;
 };
 
 export type SoundLibrary = {
-  /** Returns 20 ms of payload: frame `index`, counted from the start of the sound. */
+  /** Returns the 20 ms payload of frame `index`, counted from the start of the sound. */
   frame(name: SoundName, index: number, codec: Codec): Uint8Array;
-  /** Length of one pass of the sound, rounded up to whole frames. */
+  /** Length of the sound, without repetitions, rounded up to whole frames. */
   lengthMs(name: SoundName): number;
 };
 
@@ -41,7 +41,7 @@ export type SoundLibrary = {
 export function createSounds(): Readonly<Record<SoundName, Sound>> {
   const recording = (name: string) => readMulawWav(recordingUrl(name));
   const once = (...parts: Int16Array[]): Sound => ({ samples: joined(parts), loops: false });
-  // A person needs a moment between accepting the call and the first word.
+  // People need a moment between accepting the call and saying their first word.
   const pickUp = silence(400);
   return {
     hello: once(pickUp, recording('person-hello')),
@@ -56,10 +56,10 @@ export function createSounds(): Readonly<Record<SoundName, Sound>> {
     announcement: once(pickUp, recording('announcement')),
     interruption: once(recording('talker-interruption')),
     answer: once(recording('talker-answer')),
-    // T.30 CED: 2100 Hz for 2.6 to 4 s.
+    // T.30 CED, i.e. 2100 Hz for 2.6 to 4 s.
     fax: once(pickUp, tone([2_100], 3_000, -10)),
     silence: once(),
-    // North American ringback: 440 and 480 Hz for 2 s of every 6 s.
+    // North American ringback, i.e. 440 and 480 Hz for 2 s in every 6 s.
     ringback: { samples: joined([tone([440, 480], 2_000, -19), silence(4_000)]), loops: true },
   };
 }

@@ -1,5 +1,5 @@
-// Types for the part of drachtio-srf that a callee uses. We wrote them from its source code,
-// because the library's own types omit most of it.
+// Types for the part of drachtio-srf that a callee uses. The library's own types omit most of it,
+// so we wrote these based on its source code.
 
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
@@ -21,7 +21,10 @@ export type CalleeResponse = {
 };
 
 export type CalleeDialog = {
-  /** Sends a BYE. Calls back with the response, or with an error if the engine couldn't send it. */
+  /**
+   * Sends a BYE. The callback receives the response, or an error if the engine couldn't send the
+   * BYE.
+   */
   destroy(options: object, callback: (error: unknown) => void): void;
   request(
     options: {

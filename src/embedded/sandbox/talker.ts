@@ -1,37 +1,38 @@
-// A callee who says hello and replies to what the caller says. One variant interrupts a caller who
-// talks for too long, but only once. Another presses a key instead of its first reply. The talker
-// measures what it hears, so that developers trying out a bot can see how much of its audio
-// arrived. Its only clocks are the call's ticks and the audio that arrives.
+// A callee who says hello and replies to the caller. One variant interrupts a caller who talks for
+// too long, but only once. Another presses a key instead of giving its first reply. The talker
+// measures the audio that it receives, so that developers who are trying out a bot can see how much
+// of the bot's audio arrived. It has no timers, so all times are based on the call's ticks and on
+// the length of the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
 import { VoiceTurns } from './voice-turns.ts';
 
-/** What a talker measured during a call. */
+/** What a talker has measured during a call. */
 export type TalkSummary = {
-  /** How long the caller spoke, not counting pauses. */
+  /** Total duration of the caller's speech, not counting pauses. */
   readonly voiceMs: number;
   /** Number of turns in which the caller spoke. */
   readonly turns: number;
-  /** Number of the talker's replies, not counting its hello. */
+  /** Number of replies from the talker, not counting its hello. */
   readonly answers: number;
   /**
-   * Time from the talker's interruption until the caller went silent. Undefined if the talker
-   * didn't interrupt, or if the caller didn't stop.
+   * Time between the talker's interruption and the moment when the caller fell silent. Undefined if
+   * the talker didn't interrupt, or if the caller didn't stop.
    */
   readonly silencedAfterMs?: number;
 };
 
 export type TalkManner = {
-  /** Interrupts once, as soon as the caller has talked for 2 s. */
+  /** Interrupts the caller once, after 2 s of speech. */
   readonly interrupts?: true;
-  /** The key to press after the caller's first turn, in place of a reply. */
+  /** The key that the talker presses after the caller's first turn, instead of replying. */
   readonly presses?: string;
   /** Maximum number of replies. Default: 3. */
   readonly answers?: number;
 };
 
-/** How long people wait before they take a pause for the end of a turn. */
+/** After a pause of this length, people assume that the other person's turn has ended. */
 const pauseMs = 800;
 const interruptAfterMs = 2_000;
 /** Without a limit, a bot and a talker might keep replying to each other forever. */
@@ -40,7 +41,7 @@ const defaultAnswers = 3;
 export class Talker {
   readonly #sounds: SoundLibrary;
   readonly #turns = new VoiceTurns(pauseMs);
-  /** The key to press. Undefined if there is no key, or after the press. */
+  /** The key that's still to be pressed, if any. */
   #key: string | undefined;
   #isPressing = false;
   #mayInterrupt: boolean;
@@ -51,8 +52,8 @@ export class Talker {
   #ended = 0;
   #answers = 0;
   /**
-   * Length of the audio since the talker interrupted. Undefined unless the caller is still talking
-   * over the interruption.
+   * Length of the audio since the talker's interruption. Undefined unless the caller has continued
+   * to talk.
    */
   #interruptingMs: number | undefined;
   #silencedAfterMs: number | undefined;
@@ -65,7 +66,7 @@ export class Talker {
     this.#mayInterrupt = interrupts === true;
   }
 
-  /** How long nobody has said anything. */
+  /** Duration of the silence since either side last spoke. */
   get silentMs(): number {
     return this.#silentMs;
   }
@@ -81,7 +82,7 @@ export class Talker {
     };
   }
 
-  /** Hears one packet's payload from the caller. */
+  /** Processes the payload of one packet from the caller. */
   hear(payload: Uint8Array, codec: Codec): void {
     const ms = payload.length / 8;
     const change = this.#turns.hear(payload, codec);
@@ -91,7 +92,7 @@ export class Talker {
     else if (this.#turnMs >= interruptAfterMs && this.#mayInterrupt) this.#interrupt();
   }
 
-  /** Returns the key to press now. Each key is only returned once. */
+  /** Returns the key to press now. Each key is returned only once. */
   takeKey(): string | undefined {
     if (!this.#isPressing) return undefined;
     const key = this.#key;
@@ -100,7 +101,7 @@ export class Talker {
     return key;
   }
 
-  /** Returns the next 20 ms of the talker's own audio. */
+  /** Returns the next 20 ms of the talker's audio. */
   nextFrame(codec: Codec): Uint8Array {
     const isSilent = this.#saying === undefined && !this.#turns.isSpeaking;
     this.#silentMs = isSilent ? this.#silentMs + frameMs : 0;
@@ -118,7 +119,7 @@ export class Talker {
   }
 
   /**
-   * Reacts to the end of the caller's turn. A caller who was interrupted doesn't get a reply,
+   * Reacts to the end of the caller's turn. If the caller was interrupted, there's no reply,
    * because the talker has just spoken.
    */
   #takeTurn(): void {

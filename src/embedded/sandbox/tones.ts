@@ -1,9 +1,9 @@
-// Generates samples of silence and sine waves, and joins samples.
+// Generates silence and sine waves as arrays of samples, and concatenates such arrays.
 
 export const sampleRateHz = 8_000;
 const samplesPerMs = sampleRateHz / 1_000;
 
-/** Length of the fade-in and fade-out. Without them, tones would click. */
+/** Length of the fade-in and fade-out. Without fading, there would be an audible click. */
 const rampMs = 5;
 
 export function silence(ms: number): Int16Array {

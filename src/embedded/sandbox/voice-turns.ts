@@ -1,30 +1,30 @@
-// Detects when the other end starts and stops speaking, just by the level of its G.711 audio.
-// That's good enough for quiet lines, the sandbox's talker and the sample bot. But in a noisy
-// street it would mistake noise for a voice, so a bot for real customers needs a real voice
-// detector.
+// Detects when the far end of the call starts and stops speaking, based only on the level of its
+// G.711 audio. That's good enough for the sandbox's talker, the sample bot, and quiet lines in
+// general. But since it would mistake the noise of a street for a voice, a bot for real customers
+// needs a proper voice detector.
 
 import { type Codec, decodeTable } from '../../media/g711.ts';
 
 /**
- * Quieter than a quiet voice, but louder than a phone line's noise, which is at -50 dBFS or below.
+ * Below the level of a quiet voice, but above a phone line's noise, which doesn't exceed -50 dBFS.
  */
 const voiceLevelDbfs = -42;
 const voicePower = (32_768 * 10 ** (voiceLevelDbfs / 20)) ** 2;
-/** How much voice starts a turn. Clicks and breaths are shorter. */
+/** A turn starts after this much voice. Clicks and breaths are shorter. */
 const beginMs = 100;
-/** Within a sentence, people don't usually pause for this long. */
+/** People don't usually pause for this long within a sentence. */
 const defaultPauseMs = 700;
 const bytesPerMs = 8;
 
 export class VoiceTurns {
   /** True during a turn, including its shorter pauses. */
   isSpeaking = false;
-  /** Total voice in all turns, not counting pauses. */
+  /** Total duration of the speech in all turns, not counting pauses. */
   voiceMs = 0;
   readonly #pauseMs: number;
-  /** Voice that may become a turn, less the silence in between. */
+  /** Duration of the sound that may become a turn, less the silence in between. */
   #candidateMs = 0;
-  /** Length of the current pause within a turn. */
+  /** Duration of the current pause within a turn. */
   #silentMs = 0;
 
   /** @param pauseMs silence of this length ends a turn */
@@ -34,7 +34,7 @@ export class VoiceTurns {
 
   /**
    * Processes the next piece of audio, in the order in which it was spoken. Time is measured by the
-   * length of the audio, so it doesn't matter when packets arrive.
+   * length of the audio, so the packets' arrival times don't matter.
    */
   hear(payload: Uint8Array, codec: Codec = 'PCMU'): 'began' | 'ended' | undefined {
     const ms = payload.length / bytesPerMs;

@@ -1,5 +1,5 @@
-// Reads the recordings that we ship: RIFF/WAVE, G.711 µ-law, 8 kHz, one channel. Anything else
-// means that the installation is broken.
+// Reads the recordings that are part of the package. They're RIFF/WAVE files with 8 kHz G.711 µ-law
+// audio and one channel. Any other format means that the installation is broken.
 
 import { readFileSync } from 'node:fs';
 import { decodeTable } from '../../media/g711.ts';
@@ -7,12 +7,12 @@ import { decodeTable } from '../../media/g711.ts';
 const mulawFormat = 7;
 
 /**
- * This path works from both `src/embedded/sandbox` and `dist/embedded/sandbox`, because they're
- * equally deep.
+ * This path works in both `src/embedded/sandbox` and `dist/embedded/sandbox`, because their depth
+ * is the same.
  */
 const audioFolder = new URL('../../../src/embedded/sandbox/audio/', import.meta.url);
 
-/** @param name a shipped recording, without `.wav` */
+/** @param name one of our recordings, without `.wav` */
 export function recordingUrl(name: string): URL {
   return new URL(`${name}.wav`, audioFolder);
 }
@@ -26,8 +26,8 @@ export function readMulawWav(url: URL): Int16Array {
 export function readMulawBytes(url: URL): Uint8Array {
   const file = readFileSync(url);
   let format: number | undefined;
-  // After `RIFF`, a length and `WAVE`, the file consists of chunks: a four-letter id, a length, and
-  // content that's padded to an even length.
+  // After `RIFF`, a length and `WAVE`, the file consists of chunks. Each chunk contains a
+  // four-letter id, a length, and content that's padded to an even length.
   for (let at = 12; at + 8 <= file.length; ) {
     const id = file.toString('latin1', at, at + 4);
     const length = file.readUInt32LE(at + 4);

@@ -1,4 +1,4 @@
-// One application on a control connection: its frames and our replies.
+// One application on a control connection, with the frames that it sends and our replies.
 
 import type { Socket } from 'node:net';
 import { encodeFrame } from './control-framing.ts';
@@ -12,7 +12,7 @@ import {
   type SipNotice,
 } from './control-messages.ts';
 
-/** An application that doesn't read is disconnected once this much output has piled up. */
+/** If an application stops reading, we disconnect it once this much output has piled up. */
 const maxUnsentBytes = 64 * 1_024 * 1_024;
 
 export class ControlClient {
@@ -40,13 +40,14 @@ export class ControlClient {
     this.#write(formatReply(this.#uuid(), messageId, 'OK', ...details));
   }
 
-  /** Refuses a command. The connection stays open. */
+  /** Rejects a command, but keeps the connection open. */
   refuse(messageId: string, reason: string): void {
     this.#write(formatReply(this.#uuid(), messageId, 'NOK', reason));
   }
 
   /**
-   * Refuses and disconnects an application that doesn't speak the protocol or hasn't authenticated.
+   * Rejects the command and disconnects the application, because it doesn't follow the protocol or
+   * hasn't authenticated.
    */
   refuseAndClose(messageId: string, reason: string): void {
     this.#write(formatReply(this.#uuid(), messageId, 'NO', reason));
@@ -72,8 +73,8 @@ export class ControlClient {
   }
 
   /**
-   * Combines all output from one event loop turn into a single write, because system calls account
-   * for most of a call's cost.
+   * Combines all output from one turn of the event loop into a single write, because most of a
+   * call's cost is spent on system calls.
    */
   #write(payload: string): void {
     if (!this.alive) return;

@@ -1,21 +1,21 @@
-// drachtio's frames: `<decimal length>#<payload>`. The length is in bytes, and the payload has one
-// character per byte.
+// drachtio's frames, whose format is `<decimal length>#<payload>`. The length is in bytes, and the
+// payload is a string with one character per byte.
 
 /**
- * A frame carries one SIP message, for which the limit over TCP is 256 KiB. (drachtio-server
- * silently stalls at 12 KiB.)
+ * A frame contains one SIP message, and over TCP we accept messages of up to 256 KiB.
+ * (drachtio-server silently stalls at 12 KiB.)
  */
 export const maxFrameBytes = 256 * 1_024;
 
-/** Six digits followed by the mark, e.g. "262144#". */
+/** Six digits followed by `#`, e.g. "262144#". */
 const maxLengthDigits = 6;
 
 export type ControlFrame =
   | { readonly kind: 'frame'; readonly payload: string }
   | { readonly kind: 'broken' }
   /**
-   * The frame is too long. We take the message id from its first bytes, because our refusal must
-   * repeat it.
+   * The frame is too long. We still read the message id from its first bytes, because our error
+   * reply must repeat the id.
    */
   | { readonly kind: 'oversize'; readonly messageId: string };
 
@@ -29,8 +29,8 @@ export class FrameReader {
     this.#chunks.push(chunk);
     this.#buffered += chunk.length;
     const frames: ControlFrame[] = [];
-    // Don't join chunks until a frame may be complete. Otherwise we'd copy a large frame over and
-    // over, once per piece.
+    // Don't join chunks until the frame may be complete. Otherwise we'd copy a large frame again
+    // for every chunk.
     while (this.#buffered > 0 && this.#buffered >= this.#wanted) {
       const step = this.#step();
       if (step === 'more') break;

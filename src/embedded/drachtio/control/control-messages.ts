@@ -1,5 +1,5 @@
-// The text of drachtio's control messages in both directions: the application's commands, and the
-// engine's replies and notices.
+// The text of drachtio's control messages in both directions, i.e. the application's commands, and
+// the engine's replies and notifications.
 
 import { findBlankLine, parseHeaderLines, type SipHeader } from '../message/sip-message.ts';
 import { formatTimeOfDay } from '../transaction/engine-timing.ts';
@@ -28,8 +28,8 @@ export type ControlCommand =
 export type ParsedCommand = { readonly messageId: string; readonly command: ControlCommand };
 
 /**
- * No message in the protocol has this many fields. The limit bounds how often we split a hostile
- * first line.
+ * None of the protocol's messages has this many fields. The limit bounds the work of splitting the
+ * first line of a hostile message.
  */
 const maxFields = 32;
 
@@ -81,8 +81,8 @@ function sipCommand(fields: readonly string[], text: string): ControlCommand {
 }
 
 /**
- * Parses an application's sketch of a SIP message. The start line isn't checked here, that's up to
- * the code that uses the sketch.
+ * Parses the sketch of a SIP message that an application has sent. We don't check the start line
+ * here, because that depends on what the sketch is used for.
  */
 function parseSipText(text: string): SipText | undefined {
   const lineEnd = text.indexOf('\r\n');
@@ -96,12 +96,13 @@ function parseSipText(text: string): SipText | undefined {
 }
 
 /**
- * What a `sip` message says about the SIP message: source, size, transport, address, port and time.
+ * What a `sip` message tells the application about the SIP message: its source, size, transport,
+ * address, port and time.
  */
 export type MessageMeta = {
   readonly source: 'network' | 'application';
   readonly bytes: number;
-  /** Empty if drachtio-server leaves it empty, or `unknown` if nothing was sent. */
+  /** Empty where drachtio-server leaves it empty, or `unknown` if nothing was sent. */
   readonly protocol: string;
   readonly address: string;
   readonly port: number;
@@ -117,7 +118,7 @@ export type SipNotice = {
   readonly meta: MessageMeta;
   readonly transactionId: string;
   readonly dialogId: string;
-  /** The address at which the request arrived. Only set for requests outside a dialog. */
+  /** The local address at which the request arrived. Only set for requests outside a dialog. */
   readonly local?: { readonly host: string; readonly port: number };
   readonly text: string;
 };

@@ -1,6 +1,6 @@
-// The control port. Applications connect, authenticate, ask for routes and send SIP. No matter what
-// an application sends, it must never make us throw, stall other applications, or use unbounded
-// memory.
+// The control port, where applications connect, authenticate, ask for routes and send SIP messages.
+// No matter what an application sends, it must not be able to make us throw, stall other
+// applications, or use unbounded memory.
 
 import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,10 +11,10 @@ import { ControlClient } from './control-client.ts';
 import { type ControlFrame, FrameReader } from './control-framing.ts';
 import { type ControlCommand, parseCommand } from './control-messages.ts';
 
-/** Maximum number of connected applications. The gateway itself only needs one. */
+/** Maximum number of connected applications. The gateway is the only one that we need. */
 const maxClients = 256;
 
-/** drachtio-srf doesn't ping servers before v0.8.2. */
+/** We report this version, because drachtio-srf doesn't ping servers before v0.8.2. */
 const serverVersion = 'v0.9.10-offhook';
 
 export type SipCommand = Extract<ControlCommand, { kind: 'sip' }>;
@@ -180,8 +180,8 @@ export class ControlServer implements AsyncDisposable {
 }
 
 /**
- * Compares in constant time. A frame has one character per byte, so latin1 gives us back the UTF-8
- * bytes.
+ * Compares in constant time. A frame has one character per byte, so converting it to latin1
+ * restores the UTF-8 bytes.
  */
 function sameSecret(given: string, expected: string): boolean {
   const left = Buffer.from(given, 'latin1');

@@ -1,5 +1,5 @@
-// Random identifiers. Tags and branches consist of 13 characters from an alphabet of 59. That's 76
-// bits, which an off-path attacker can't guess.
+// Random identifiers. Tags and branches consist of 13 characters from a 59-character alphabet,
+// which makes 76 bits, so an off-path attacker can't guess them.
 
 import { randomBytes, randomUUID } from 'node:crypto';
 
@@ -12,8 +12,8 @@ export type Identifiers = {
 };
 
 /**
- * Draws random bytes in bulk, because one system call per tag would cost more than the rest of the
- * message.
+ * Requests random bytes in bulk, because a system call for each tag would be more expensive than
+ * the rest of the message.
  */
 export function createIdentifiers(): Identifiers {
   let pool = randomBytes(4_096);
@@ -27,7 +27,8 @@ export function createIdentifiers(): Identifiers {
       }
       const character = alphabet[(pool[offset] ?? 0) & 63];
       offset += 1;
-      // Skip values beyond the alphabet to keep the distribution even.
+      // Skip values beyond the alphabet, because otherwise some characters would be more likely
+      // than others.
       if (character !== undefined) text += character;
     }
     return text;

@@ -1,4 +1,4 @@
-// The engine's own address, used in Via, in Contact, and in place of `localhost`.
+// The engine's own address, which we use in Via, in Contact, and in place of `localhost`.
 
 import { networkInterfaces } from 'node:os';
 import type { SipProtocol } from '../transport/sip-peer.ts';
@@ -6,7 +6,8 @@ import { defaultSipPort } from '../transport/sip-target.ts';
 import { bracketedHost, formatHostPort } from './sip-grammar.ts';
 
 /**
- * Replaces a wildcard address with the first external one, because peers can't send to a wildcard.
+ * Replaces a wildcard address with the machine's first external address, because peers can't send
+ * to a wildcard.
  */
 export function advertisedHost(listenHost: string): string {
   if (listenHost !== '0.0.0.0' && listenHost !== '::') return listenHost;
@@ -44,7 +45,7 @@ export function replaceLocalhost(value: string, local: LocalIdentity): string {
   const index = value.indexOf(`@${placeholder}`);
   if (index < 0) return value;
   const after = value.charAt(index + 1 + placeholder.length);
-  // `@localhost.example` and `@localhost:5080` are other hosts.
+  // Don't replace `@localhost.example` or `@localhost:5080`, which are different hosts.
   if (/[A-Za-z0-9.:-]/.test(after)) return value;
   const head = value.slice(0, index + 1);
   return `${head}${formatHostPort(local.host, local.port)}${value.slice(index + 1 + placeholder.length)}`;

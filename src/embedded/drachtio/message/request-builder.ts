@@ -1,4 +1,5 @@
-// Builds requests outside a dialog from an application's sketch, following drachtio-server's rules.
+// Builds requests outside a dialog. They're based on an application's sketch, and follow the same
+// rules as in drachtio-server.
 
 import type { SipText } from '../control/control-messages.ts';
 import { appHeaders, contentTypeOf } from '../dialog/app-headers.ts';
@@ -125,7 +126,7 @@ function fromHeader(given: string | undefined, contact: string, context: BuildCo
 }
 
 /**
- * Because sofia-sip parses the bare URI as a header value, the URI's parameters end up after the
+ * sofia-sip parses the bare URI as a header value, so the URI's parameters end up after the
  * bracket.
  */
 function toFromUri(uri: string): string {
@@ -133,14 +134,17 @@ function toFromUri(uri: string): string {
   return address === undefined ? `<${uri}>` : formatNameAddress(address);
 }
 
-/** Formats a To header the way sofia-sip does after parsing it: without brackets if possible. */
+/**
+ * Formats a To header the way that sofia-sip does after parsing it, i.e. without brackets if
+ * possible.
+ */
 export function unbracketedTo(value: string): string {
   const address = parseNameAddress(value);
   if (address === undefined || address.display !== '' || /[;,?]/.test(address.uri)) return value;
   return `${address.uri}${address.parameters}`;
 }
 
-/** sofia-sip's first CSeq: half of the seconds since 1900. */
+/** Like sofia-sip, we start the CSeq at half the number of seconds since 1900. */
 export function firstCseq(nowMs: number): number {
   const secondsSince1900 = Math.floor(nowMs / 1_000) + 2_208_988_800;
   return Math.floor(secondsSince1900 / 2) % 0x8000000;

@@ -1,13 +1,13 @@
-// Parses the header values that the engine needs to understand: URIs, name-addrs, Via, CSeq and
-// parameters. All parsers return undefined for invalid input and run in linear time, without
-// backtracking.
+// Parses the header values that the engine needs to understand, which are URIs, name-addrs, Via,
+// CSeq and parameters. All parsers return undefined for invalid input, and run in linear time
+// without backtracking.
 
 export type SipUri = {
   readonly scheme: 'sip' | 'sips';
   readonly user: string | undefined;
   readonly host: string;
   readonly port: number | undefined;
-  /** Names are in lower case. A parameter without a value maps to ''. */
+  /** Names are in lower case. If a parameter doesn't have a value, it maps to ''. */
   readonly parameters: ReadonlyMap<string, string>;
 };
 
@@ -19,7 +19,7 @@ export function parseSipUri(text: string): SipUri | undefined {
   if (scheme !== 'sip' && scheme !== 'sips') return undefined;
   const question = text.indexOf('?', colon);
   const rest = text.slice(colon + 1, question < 0 ? text.length : question);
-  // The user part may contain ';' (RFC 3261 section 19.1.1), so look for the '@' first.
+  // The user part may contain ';' (RFC 3261 section 19.1.1), so find the '@' first.
   const at = rest.lastIndexOf('@');
   const hostPart = rest.slice(at + 1);
   const semicolon = hostPart.indexOf(';');
@@ -77,7 +77,7 @@ function isIpv6Text(text: string): boolean {
   return text.length > 1 && text.length <= 45 && /^[0-9a-fA-F:.]+$/.test(text);
 }
 
-/** Accepts only digits, at most `maxDigits` of them. */
+/** Accepts up to `maxDigits` digits, and nothing else. */
 export function parseDecimal(text: string, maxDigits: number): number | undefined {
   if (text.length === 0 || text.length > maxDigits) return undefined;
   for (let index = 0; index < text.length; index += 1) {
@@ -98,7 +98,7 @@ export function parseParameters(text: string): ReadonlyMap<string, string> {
   return parameters;
 }
 
-/** Splits at `separator` outside quotes and angle brackets. */
+/** Splits at each `separator` that's outside quotes and angle brackets. */
 export function splitOutsideQuotes(text: string, separator: ',' | ';'): string[] {
   const parts: string[] = [];
   let start = 0;
@@ -114,7 +114,8 @@ export function splitOutsideQuotes(text: string, separator: ',' | ';'): string[]
 }
 
 /**
- * Finds the first `wanted` outside quotes and angle brackets. `wanted` may be the opening bracket.
+ * Finds the first `wanted` that's outside quotes and angle brackets. `wanted` may itself be the
+ * opening bracket.
  */
 function indexOutsideQuotes(text: string, wanted: number, from: number): number {
   let index = from;
@@ -148,7 +149,7 @@ export type NameAddress = {
   /** As received, including quotes. */
   readonly display: string;
   readonly uri: string;
-  /** Everything after the address, including the leading ';'. May be empty. */
+  /** Everything after the address, starting with the ';'. May be empty. */
   readonly parameters: string;
 };
 
@@ -164,7 +165,8 @@ export function parseNameAddress(value: string): NameAddress | undefined {
       parameters: value.slice(close + 1).trim(),
     };
   }
-  // RFC 3261 section 20: without brackets, everything after the first ';' belongs to the header.
+  // RFC 3261 section 20 says that without brackets, everything after the first ';' belongs to the
+  // header.
   const semicolon = value.indexOf(';');
   const uri = (semicolon < 0 ? value : value.slice(0, semicolon)).trim();
   if (uri === '' || uri.includes(' ') || uri.includes('"')) return undefined;
@@ -195,7 +197,8 @@ export function parseVia(value: string): Via | undefined {
   const first = splitOutsideQuotes(value, ',')[0] ?? '';
   const semicolon = first.indexOf(';');
   const head = (semicolon < 0 ? first : first.slice(0, semicolon)).trim();
-  // There may be white space around the slashes, so look for the transport after the second slash.
+  // There may be white space around the slashes, so we look for the transport after the second
+  // slash.
   const slash = head.indexOf('/', head.indexOf('/') + 1);
   if (slash < 0) return undefined;
   const sent = head.slice(slash + 1).trimStart();
@@ -207,7 +210,7 @@ export function parseVia(value: string): Via | undefined {
   return { transport: transport.toUpperCase(), ...address, parameters };
 }
 
-/** RFC 3261 section 8.1.1.5: a CSeq number is below 2^31. */
+/** RFC 3261 section 8.1.1.5 says that a CSeq number is below 2^31. */
 const maxCseq = 2_147_483_647;
 
 export function parseCseq(

@@ -1,10 +1,10 @@
-// Header names: sofia-sip's spelling, the compact forms (RFC 3261 section 20 and extensions), and
-// the order of headers in an outgoing message. We use drachtio-server's order, in which unknown
-// headers come near the end.
+// Header names, which includes sofia-sip's spelling, the compact forms (RFC 3261 section 20 and
+// extensions), and the order of headers in an outgoing message. The order is the same as in
+// drachtio-server, where unknown headers are near the end.
 
 export type HeaderKind = { readonly name: string; readonly rank: number };
 
-/** The order of sofia-sip's `sip_t`, which applications have come to expect. */
+/** The order in sofia-sip's `sip_t`, which applications have come to expect. */
 const orderedNames = [
   'Via',
   'Route',
@@ -73,7 +73,9 @@ const orderedNames = [
   'Content-Length',
 ] as const;
 
-/** sofia-sip keeps these in an extension table, after the unknown headers. */
+/**
+ * Headers that sofia-sip keeps in an extension table, which it writes after the unknown headers.
+ */
 const trailingNames = [
   'Refer-Sub',
   'Alert-Info',
@@ -121,7 +123,10 @@ function buildKinds(): ReadonlyMap<string, HeaderKind> {
 
 const kinds = buildKinds();
 
-/** Most names arrive in the usual spelling, for which this set saves us a `toLowerCase`. */
+/**
+ * Most names arrive in the usual spelling. If the name is in this set, we don't need to call
+ * `toLowerCase`.
+ */
 const exactNames: ReadonlySet<string> = new Set([...orderedNames, ...trailingNames]);
 
 export function canonicalHeaderName(name: string): string {
@@ -137,7 +142,7 @@ export function isKnownHeader(name: string): boolean {
   return kinds.has(name.toLowerCase());
 }
 
-/** `x-lab-id` becomes `X-Lab-Id`, the way drachtio-server spells headers that it does not know. */
+/** `x-lab-id` becomes `X-Lab-Id`, like any header that drachtio-server doesn't know. */
 export function capitalizedHeaderName(name: string): string {
   return name
     .split('-')
@@ -146,8 +151,8 @@ export function capitalizedHeaderName(name: string): string {
 }
 
 /**
- * Returns true for a `token` (RFC 3261 section 25.1). We compare character codes because a regular
- * expression would be slower on hostile input.
+ * Returns true if the text is a `token` (RFC 3261 section 25.1). We compare character codes because
+ * a regular expression would be slower on hostile input.
  */
 export function isToken(text: string): boolean {
   if (text.length === 0) return false;

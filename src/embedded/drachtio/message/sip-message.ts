@@ -1,8 +1,8 @@
-// Parses and serializes SIP messages. The text is "binary" (latin1): one character per byte, so
-// nothing gets lost or re-encoded, and string lengths are byte lengths. We wrote our own parser
-// because we need one that never throws, takes microseconds, and passes on unknown headers
-// unchanged. drachtio-srf's parser loses repeated lines and the order of headers. The ones in
-// sip.js and jssip are slow and require valid grammar.
+// Parses and serializes SIP messages. The text is "binary" (latin1), i.e. there's one character per
+// byte, so nothing gets lost or re-encoded, and the length of a string is its length in bytes. We
+// wrote our own parser because we need one that never throws, takes microseconds, and passes on
+// unknown headers unchanged. drachtio-srf's parser loses repeated lines and the order of headers,
+// and the parsers in sip.js and jssip are slow and require valid grammar.
 
 import { canonicalHeaderName, headerRank, isToken } from './sip-headers.ts';
 
@@ -31,13 +31,13 @@ export type ParsedMessage =
   | { readonly kind: 'rubbish'; readonly why: string };
 
 /**
- * No carrier sends this many header lines. The limit bounds how much memory a datagram can cost us.
+ * No carrier sends this many header lines. The limit bounds the memory that we need for a datagram.
  */
 const maxHeaderLines = 256;
 
 /**
- * Parses the text between the start line and the blank line. Drops lines without a colon or with an
- * invalid name.
+ * Parses the text between the start line and the blank line, ignoring lines without a colon or with
+ * an invalid name.
  *
  * @returns undefined if there are too many lines
  */
@@ -48,7 +48,7 @@ export function parseHeaderLines(head: string): SipHeader[] | undefined {
     if (headers.length >= maxHeaderLines) return undefined;
     let end = lineEnd(head, position);
     let line = head.slice(position, end.text);
-    // RFC 3261 section 7.3.1: a line that starts with white space continues the previous line.
+    // A line that starts with white space continues the previous line (RFC 3261 section 7.3.1).
     while (startsWithBlank(head, end.next)) {
       const folded = lineEnd(head, end.next);
       line = `${line.trimEnd()} ${head.slice(end.next, folded.text).trimStart()}`;
@@ -82,8 +82,8 @@ function lineEnd(text: string, from: number): { readonly text: number; readonly 
 }
 
 /**
- * Finds the end of the headers. `head` is the blank line's index, `body` is the index of the first
- * byte after it. Returns undefined if there's no blank line.
+ * Finds the end of the headers. `head` is the index of the blank line, and `body` is the index of
+ * the first byte after that line. Returns undefined if there's no blank line.
  */
 export function findBlankLine(
   text: string,
@@ -161,7 +161,10 @@ export function headerValues(
   return values;
 }
 
-/** Returns a copy with the first header of that name replaced, or with a new one appended. */
+/**
+ * Returns a copy in which the first header with that name is replaced. If there isn't one, the copy
+ * contains an additional header at the end.
+ */
 export function withHeader<Message extends SipMessage>(
   message: Message,
   name: string,
@@ -175,8 +178,8 @@ export function withHeader<Message extends SipMessage>(
 }
 
 /**
- * Sorts an outgoing message's headers in drachtio-server's order. The sort is stable, so headers
- * with the same name keep their order.
+ * Sorts the headers of an outgoing message in drachtio-server's order. The sort is stable, so
+ * headers with the same name remain in order.
  */
 export function sortedHeaders(headers: readonly SipHeader[]): SipHeader[] {
   return headers

@@ -1,5 +1,5 @@
-// Builds messages from other messages: responses, CANCEL, and the ACK for a failure. It also stamps
-// an arriving request's Via.
+// Builds messages that are based on other messages, which are responses, CANCEL, and the ACK for a
+// failure. In addition, it stamps the Via of a request that has just arrived.
 
 import type { SipPeer } from '../transport/sip-peer.ts';
 import {
@@ -19,7 +19,7 @@ import {
 } from './sip-message.ts';
 
 export type ResponseExtras = {
-  /** Added to the To header if the request has no tag there. */
+  /** Added to the To header unless the request's To already contains a tag. */
   readonly toTag?: string;
   readonly headers?: readonly SipHeader[];
   readonly body?: string;
@@ -33,7 +33,7 @@ export function buildResponse(
 ): SipResponse {
   const headers: SipHeader[] = [];
   for (const value of headerValues(request, 'Via')) headers.push({ name: 'Via', value });
-  // RFC 3261 section 12.1.1: a response that creates a dialog repeats the Record-Route headers.
+  // A response that creates a dialog repeats the Record-Route headers (RFC 3261 section 12.1.1).
   if (status > 100 && status < 300 && makesDialog(request.method)) {
     for (const value of headerValues(request, 'Record-Route')) {
       headers.push({ name: 'Record-Route', value });
@@ -58,13 +58,15 @@ function toWithTag(value: string, tag: string | undefined): string {
 }
 
 /**
- * Per RFC 3261 section 17.1.1.3, the ACK uses the INVITE's branch and route, and the response's To.
+ * Per RFC 3261 section 17.1.1.3, the ACK has the INVITE's branch and route, and the response's To.
  */
 export function buildAckForFailure(invite: SipRequest, response: SipResponse): SipRequest {
   return requestForInvite('ACK', invite, headerValue(response, 'To'), []);
 }
 
-/** Per RFC 3261 section 9.1, the CANCEL uses the INVITE's own Via, so that the branch matches. */
+/**
+ * Per RFC 3261 section 9.1, the CANCEL contains the INVITE's own Via, so that the branch matches.
+ */
 export function buildCancel(invite: SipRequest, extra: readonly SipHeader[]): SipRequest {
   return requestForInvite('CANCEL', invite, undefined, extra);
 }
@@ -92,8 +94,8 @@ function requestForInvite(
 }
 
 /**
- * Returns true if the request contains all headers that a response must repeat (RFC 3261 section
- * 8.1.1).
+ * Returns true if the request contains all the headers that a response must repeat (RFC 3261
+ * section 8.1.1).
  */
 export function canBeAnswered(request: SipRequest): boolean {
   if (parseVia(headerValue(request, 'Via') ?? '') === undefined) return false;
@@ -115,15 +117,15 @@ export function isWellFormed(request: SipRequest): boolean {
 }
 
 /**
- * Call-ID and tag become fields in drachtio's protocol, so they can't contain its separator. SIP's
- * grammar doesn't allow that character in either of them anyway.
+ * The Call-ID and the tags become fields in drachtio's protocol, so they can't contain its
+ * separator. SIP's grammar doesn't allow that character there anyway.
  */
 function isOneField(text: string): boolean {
   return text !== '' && !/[|\s]/.test(text);
 }
 
 /**
- * Stamps the Via per RFC 3581. Like drachtio-server, we add rport even if the peer didn't ask for
+ * Stamps the Via per RFC 3581. Like drachtio-server, we add rport even if the peer hasn't asked for
  * it.
  */
 export function stampVia(request: SipRequest, peer: SipPeer): SipRequest {
