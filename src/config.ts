@@ -213,8 +213,8 @@ const environment = z.object({
     .describe(
       'How long the process keeps accepting requests after SIGTERM. Meanwhile /ready responds with 503, so a load balancer can take the process out of service first.',
     ),
-  // The gateway searches PATH for nats-server. No description here, because the pages shouldn't
-  // list this variable.
+  // The gateway searches PATH for nats-server. There's no description here, because the pages
+  // shouldn't list this variable.
   PATH: z.string().default(''),
   LOG_CALLS: z
     .enum(['true', 'false'])

@@ -1,7 +1,8 @@
 // The gateway process: loads the configuration, starts the application and handles signals. SIGTERM
-// and SIGINT let running calls finish within a time limit, and a second signal ends them right
-// away. SIGHUP reloads the trunks, except on a terminal. There it means that the terminal is
-// closing, so it ends the process like the other two. See app/shutdown.ts for the time limits.
+// and SIGINT let running calls finish within a time limit, and a second signal ends the calls right
+// away. SIGHUP reloads the trunks, unless the gateway runs on a terminal. There, SIGHUP means that
+// the terminal is closing, so we treat it like the other two signals. See app/shutdown.ts for the
+// time limits.
 
 import type { App } from './app/app.ts';
 import { shutdownLimitMs } from './app/shutdown.ts';
@@ -16,7 +17,7 @@ import { version } from './version.ts';
 
 /**
  * If a signal arrives during the start, we kill the process after this time, no matter what the
- * start is waiting for. Well below the 10 s that `docker stop` allows.
+ * start is waiting for. It's well below the 10 s that `docker stop` allows.
  */
 const startPatienceMs = 5_000;
 
@@ -90,7 +91,7 @@ type Signals = {
   readonly screen: Screen;
   readonly isTerminal: boolean;
   readonly state: () => Stopping;
-  /** How long after the first signal we kill a process that is still running. */
+  /** If the process is still running this long after the first signal, we kill it. */
   readonly boundMs: number;
   readonly onBound: () => void;
 };
@@ -108,7 +109,8 @@ function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signa
     else screen.stopping(signal, state());
     (isSecond ? forced : stopping).abort();
     setTimeout(onBound, isSecond ? shutdownLimitMs() : boundMs).unref();
-    // A start may be waiting for a database, possibly for longer than a supervisor's patience.
+    // The start may be waiting for a database, possibly for longer than a supervisor is prepared to
+    // wait.
     setTimeout(
       () => state().starting && process.exit(exitCodes.failed),
       isSecond ? 0 : startPatienceMs,
@@ -118,7 +120,7 @@ function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signa
   process.on('SIGINT', onSignal);
   if (isTerminal) {
     process.on('SIGHUP', onSignal);
-    // Once the terminal has closed, writes fail. That mustn't end the process early.
+    // After the terminal has closed, writes fail, but that mustn't end the process early.
     for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   }
   return { stopping: stopping.signal, forced: forced.signal };

@@ -1,6 +1,6 @@
-// The composition root. It opens the parts in data flow order, passes each its dependencies, and
-// closes them in reverse. For each server, Offhook connects to the configured URL if there is one,
-// and otherwise starts the embedded server.
+// The composition root, which opens the parts in data flow order, passes each part its
+// dependencies, and closes the parts in reverse. For each server, Offhook connects to the
+// configured URL if there is one, and otherwise starts the embedded server.
 
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -51,7 +51,7 @@ export type AppOptions = {
    * that its supervisor restarts it.
    */
   readonly onFatal?: (error: Error) => void;
-  /** Observes each step of this process's calls and each attempt to notify their receivers. */
+  /** Observes this process's call events and each attempt to notify the calls' receivers. */
   readonly watcher?: CallWatcher;
   /** Called when a call to the sandbox carrier has ended, with a summary of the far end. */
   readonly onSandboxCallEnded?: (summary: SandboxCallSummary) => void;
@@ -72,7 +72,7 @@ export type App = {
    * @returns the names of the parts that did not close in time
    */
   close(options?: ShutdownOptions): Promise<readonly string[]>;
-  /** Returns the names of the parts that are still open or closing. */
+  /** The names of the parts that are still open or closing. */
   unclosed(): readonly string[];
 };
 
@@ -181,8 +181,8 @@ function runtimeOf(
 }
 
 /**
- * Logs why we refuse receivers on loopback addresses, and which setting allows them. Otherwise a
- * developer who sets, say, DATABASE_URL may wonder why a local receiver has stopped working.
+ * Logs why we reject receivers on loopback addresses, and which setting allows them. Otherwise, a
+ * developer who has set, say, DATABASE_URL might wonder why a local receiver has stopped working.
  */
 function logRefusedLoopback({ config, logger }: Environment, beyond: readonly string[]): void {
   if (beyond.length === 0 || config.notifier.allowedNetworks !== undefined) return;
@@ -267,7 +267,7 @@ async function openAdmin(
   stores: AdminStores,
 ): Promise<string | undefined> {
   if (config.databaseUrl !== undefined) return undefined;
-  // A new key for each start. Only users who can read runtime.json know it.
+  // We generate a new key for each start. Only users who can read runtime.json know it.
   const key = randomBytes(24).toString('hex');
   const server = createAdminServer({ stores, key, logger });
   await server.listen({ host: '127.0.0.1', port: 0 });

@@ -1,5 +1,5 @@
-// Opens the parts that handle calls. They end calls left by an earlier process, accept and queue
-// new calls, take queued calls, and end this process's own calls.
+// Opens the parts that handle calls. These parts end the calls that an earlier process left behind,
+// accept and queue new calls, claim queued calls ("taking" them), and end this process's own calls.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StreamServices } from '../api/services.ts';
@@ -45,15 +45,15 @@ export type Calls = {
   readonly commands: CommandRouting;
   /**
    * Ends any calls that an earlier process left behind, then starts taking queued calls. This must
-   * be the last step of the start: a process that fails to start must not ring anybody.
+   * be the last step of the start, because a process that fails to start must not ring anybody.
    */
   startTaking(): Promise<void>;
   /** Ends this process's calls. See `Drain` in `drain.ts`. */
   drain(drainMs: number, force: AbortSignal): Promise<void>;
   isDraining(): boolean;
   /**
-   * Waits until all events are stored and published, all BYEs are answered, and every owed
-   * notification has been sent or postponed. Gives up after `timeoutMs`.
+   * Waits until all events have been stored and published, all BYEs have been answered, and every
+   * pending notification has been sent or postponed. Gives up after `timeoutMs`.
    */
   settle(timeoutMs: number): Promise<void>;
 };
@@ -70,13 +70,13 @@ type Parts = OpenParts & {
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   readonly routes: RoutePlanner;
   readonly media: MediaPort;
-  /** Called once all of the call's legs are off the wire. */
+  /** Called once all of the call's legs have ended. */
   readonly onReleased: (callId: CallId) => void;
   /** Adds a command to the call's capture. */
   readonly note: NoteCommand;
 };
 
-/** Maximum number of requests waiting to be dialled. One node dials about that many per minute. */
+/** At most this many requests may wait to be dialled. One node dials about that many per minute. */
 const maxQueued = 10_000;
 /**
  * How long a node may keep hanging up after it has lost its lease. It has to hang up its own legs,
@@ -126,7 +126,8 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     const end = (): void => environment.onFatal(error);
     sip.idle(lostLeaseTimeoutMs).then(end, end);
   });
-  // This matters only if a later part fails to start. A shutdown has already ended the calls.
+  // This only matters if a later part fails to start. During a shutdown, the calls have already
+  // ended by now.
   closers.add('calls', () => drain(0, AbortSignal.abort()));
   return {
     registry,
@@ -215,7 +216,8 @@ function openRecovery(
       publish: (events) => out.publisher.publish(events),
       settle: (callId) => out.settle(callId),
       noteLegsGone: (callId) => out.noteLegsGone(callId),
-      // If SQL was restored from a backup, the stream may hold events that SQL doesn't have.
+      // If the database has been restored from a backup, the stream may contain events that the
+      // database lacks.
       eventsOnStream: async (call) =>
         connection.connected() ? await eventsOfCall(connection, call) : [],
       underWay: () => sip.onTheWire(),
@@ -249,7 +251,8 @@ function openTaking(
       out.begin(call, queued);
       registry.start(call, turn);
     },
-    // A call's last events may still be on their way into SQL after its machine is gone.
+    // A call's last events may still be on their way to the database after its state machine has
+    // finished.
     isHere: (callId) => registry.has(callId) || out.holds(callId),
     here: () => registry.ids(),
     endUnknown: (callIds) => recovery.endOwn(callIds),
@@ -262,7 +265,7 @@ function openTaking(
 
 /**
  * Implements `Calls.settle`. We wait for the responses to the last BYEs too. Otherwise the next
- * process would repeat them, because it can't know that they were answered.
+ * process would send these BYEs again, because it can't know that they were answered.
  */
 async function settle(
   out: OutboxParts,
@@ -306,12 +309,13 @@ function openIntake(
   const intake = createIntake(
     {
       ...{ ledger, taking, limitsOf, onStored, isStopping, clock, logger },
-      // We don't lease the call's notification queue here. `pollForDue` makes the poll find it.
+      // We don't lease the call's notification queue here, because `pollForDue` makes the poll find
+      // it.
       queuedNotification: (call, queued) => owedFor(call, queued, () => false),
     },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
-  // Wake the sweep even if the request failed, because the call may have been stored anyway.
+  // Wake the sweep even if the request has failed, because the call may have been stored anyway.
   const waking: Intake = {
     submit: (submission) => intake.submit(submission).finally(() => work.wake()),
   };
@@ -344,7 +348,8 @@ type Work = {
 };
 
 /**
- * Creates the work that starts last: the sweeps, taking queued calls, and commands from NATS.
+ * Creates the parts that start last: the sweeps, the takers of queued calls, and the commands from
+ * NATS.
  */
 function createWork(
   environment: Environment,
@@ -359,7 +364,8 @@ function createWork(
     const sweeps = await startSweeps(environment, { storage, node, notifier, recovery, taking });
     waitingCalls = sweeps.waitingCalls;
     closers.add('sweeps', () => {
-      // Stop the recovery first: it may be waiting for an unreachable engine, and a sweep for it.
+      // Stop the recovery first, because it may be waiting for an unreachable engine while a sweep
+      // is waiting for the recovery.
       recovery.stop();
       return sweeps.stop();
     });

@@ -1,4 +1,5 @@
-// Captures: a call's SIP messages, notes and audio levels, which we keep in addition to its events.
+// Opens the captures. A capture contains a call's SIP messages, notes and audio levels, which we
+// keep in addition to the call's events.
 
 import { matching } from '../calls/contract/schema.ts';
 import { captureSchema, readCapture, writeCaptures } from '../capture/capture-store.ts';
@@ -24,9 +25,9 @@ export function openCaptures(
 }
 
 /**
- * Returns a function that finds a call's capture. It looks in this process, then in SQL, which
- * holds the captures of ended calls, and finally asks the node that owns the call. Also starts
- * serving such requests from other nodes.
+ * Returns a function that finds a call's capture. It looks in this process, then in the database,
+ * which contains the captures of ended calls, and finally asks the node that owns the call. Also
+ * starts serving such requests from other nodes.
  */
 export function openCaptureReader(
   { config: { ownerId }, logger, closers }: Environment,

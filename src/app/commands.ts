@@ -59,7 +59,7 @@ export function openCommands(
         (callId, command, askedBy) => routing.runHere(callId as CallId, command, askedBy),
         logger,
       );
-      // Not closed until after the drain, because draining calls still accept commands.
+      // We don't close this until after the drain, because draining calls still accept commands.
       closers.add('commands', () => serving.stop());
     },
     onEnded: (callId) => commands.forget(callId),

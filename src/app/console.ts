@@ -64,7 +64,7 @@ export type ConsoleAccess = {
   link(): Promise<string | undefined>;
 };
 
-/** One hour, because a developer may want to read the documentation first. */
+/** The link is valid for an hour, because a developer may want to read the documentation first. */
 const startLinkLifetimeMs = 3_600_000;
 
 export function createConsoleAccess(

@@ -1,5 +1,5 @@
-// NATS: connects to the configured server or starts a private one under DATA_DIR, then creates the
-// streams and buckets.
+// Connects to the configured NATS server, or starts an embedded one under DATA_DIR. Then creates
+// the streams and buckets.
 
 import { startNatsServer } from '../embedded/nats/nats-server.ts';
 import { connectEvents, type EventConnection } from '../events/connection.ts';
@@ -41,7 +41,7 @@ async function openNatsServer({ config, logger, closers }: Environment): Promise
     logger,
     ...(serverProgram === undefined ? {} : { program: serverProgram }),
   });
-  // Time for the server to close its files.
+  // The server needs this time to close its files.
   closers.add('nats-server', () => server.stop(), { reservedMs: 500 });
   return server.url;
 }

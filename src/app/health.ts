@@ -29,7 +29,7 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
       name: 'nats',
       failure: 'NATS is not connected',
       // Without NATS we still accept and dial calls, and we still send notifications. Only the
-      // events to publish have to wait.
+      // publication of events is delayed.
       degradedAs: 'NATS',
       check: async () => ({ ok: nats.connected() }),
     },
@@ -39,15 +39,15 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
       check: async () => ({ ok: sip.ready() }),
     },
     {
-      // A process can't place calls without its lease. It loses the lease if it is paused, or if
+      // A process can't place calls without its lease, which expires if the process is paused or
       // its renewals don't reach the database.
       name: 'lease',
       failure: 'the lease of this node is not held',
       check: async () => ({ ok: node.lease.isHeld }),
     },
     {
-      // The API comes up before runtime.json exists. Programs that wait for /ready may read the
-      // file next, so this check fails until we've written it.
+      // The API comes up before runtime.json exists. Programs that are waiting for /ready may read
+      // the file next, so this check fails until we've written it.
       name: 'started',
       failure: 'this node is still starting',
       check: async () => ({ ok: node.isStarted() }),

@@ -1,14 +1,18 @@
 // Decides which non-public networks the gateway may connect to if *_ALLOWED_NETWORKS isn't set.
-// With a laptop's configuration we allow loopback. Once other machines can reach the gateway, or it
-// uses external servers or carriers, we don't allow any. Services on loopback often trust every
-// client that can connect, so the gateway must not connect to them on a remote client's behalf.
+// With a configuration that is typical of a developer's laptop, we allow loopback. Once other
+// machines can reach the gateway, or the gateway uses external servers or carriers, we don't allow
+// any. Services on loopback often trust every client that can connect, so the gateway must not
+// connect to them on a remote client's behalf.
 
 import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
 
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
-/** Returns the names of the variables that go beyond a laptop's configuration. */
+/**
+ * Returns the names of the variables that go beyond a laptop's configuration, e.g. because they set
+ * an external server.
+ */
 export function beyondLaptop(config: Config, hasTrunks: boolean): readonly string[] {
   const { http, databaseUrl, drachtioServers } = config;
   const isBeyond = {

@@ -1,5 +1,5 @@
-// This process as a node: its registration, its lease, and the state that it shows to other nodes
-// and /ready.
+// Manages this process's role as a node: its registration, its lease, and the state that it reports
+// to other nodes and to /ready.
 
 import { Lease } from '../recovery/lease.ts';
 import { createNodeStore, type NodeStore } from '../store/nodes.ts';
@@ -12,9 +12,7 @@ export type Node = {
   readonly lease: Lease;
   /** Sets the function that counts this node's calls. Other nodes see 0 until then. */
   report(state: { readonly calls: () => number }): void;
-  /**
-   * Marks this node as draining. Triggers a renewal of the lease, which also stores the mark.
-   */
+  /** Marks this node as draining, and renews the lease immediately, which also stores the mark. */
   drain(): Promise<void>;
   isDraining(): boolean;
   /** Marks this node as started. Call it when all parts are up and runtime.json is written. */
@@ -28,8 +26,8 @@ export type Node = {
 };
 
 /**
- * Minimum lease for a process that has the database to itself. Because no other process can take
- * over from it, its renewals serve only to show in the `nodes` table that it is up.
+ * Minimum lease for a process that has the database to itself. No other process can take over from
+ * it, so the only purpose of its renewals is to show in the `nodes` table that it's up.
  */
 const leaseAloneMs = 60_000;
 
@@ -88,7 +86,7 @@ export async function openNode(
     isStarted: () => started,
     onLost: (handler) => {
       onLost = handler;
-      // A start can take longer than a lease, so the lease may already be lost.
+      // A start can take longer than a lease, so we may already have lost ours.
       if (isLost) handler();
     },
   };

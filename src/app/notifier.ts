@@ -29,31 +29,33 @@ type Parts = {
 
 /**
  * How long we wait for the dispatcher to stop. The shutdown has already waited for notifications
- * under way. Any that don't finish in this time are left to the next process.
+ * that were being sent. If any haven't been delivered after this time, the next process sends them
+ * again.
  */
 const dispatcherStopTimeoutMs = 500;
-/** How often we check for failing receivers, and so the maximum delay of an alert. */
+/** How often we check for failing receivers, which is also the maximum delay of an alert. */
 const watchEveryMs = 5_000;
 
 export type Notifier = {
   /**
-   * Returns true if notifications may go to this URL's host. We can't check a host name until it is
-   * resolved.
+   * Returns true if notifications may be sent to this URL's host. We can't check a host name until
+   * it has been resolved.
    */
   isNotifiable(url: URL): boolean;
   /**
-   * Releases the notifications that lost processes had leased, so that any process can send them.
+   * Releases the notification queues that lost processes had leased, so that any process can send
+   * from them.
    */
   takeOver(): Promise<void>;
-  /** Looks for owed notifications that weren't stored by this process's own calls. */
+  /** Looks for pending notifications that weren't stored by this process's own calls. */
   pollForOwed(): void;
   /** Looks for due notifications without waiting for the next poll. */
   pollForDue(): void;
   /** Returns true if the dispatcher could send to this receiver without delay. */
   canTake(receiver: Receiver): boolean;
-  /** Returns when a notification lease that begins now will end. */
+  /** Returns when a notification lease that starts now will expire. */
   leaseUntil(now: Date): Date;
-  /** Hands stored and leased notifications to the dispatcher. */
+  /** Hands over stored and leased notifications to the dispatcher. */
   onStored(stored: StoredNotifications): void;
   /** Resolves with true if this process is sending a notification or is about to. */
   isSending(): Promise<boolean>;

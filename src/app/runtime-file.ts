@@ -1,5 +1,6 @@
-// DATA_DIR/runtime.json: the running parts' addresses, for the command line and for operators. Only
-// its owner may read it, because it contains the embedded parts' credentials.
+// Writes and reads DATA_DIR/runtime.json, which tells the command line and operators the addresses
+// of the running parts. Only the file's owner may read it, because it contains the embedded parts'
+// credentials.
 
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';

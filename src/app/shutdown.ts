@@ -3,11 +3,11 @@
 //
 // | step     | at most             | what happens                                                |
 // |----------|---------------------|-------------------------------------------------------------|
-// | delay    | SHUTDOWN_DELAY_MS   | /ready answers 503; the node is stored as draining, so that |
+// | delay    | SHUTDOWN_DELAY_MS   | /ready returns 503; the node is stored as draining, so that |
 // |          |                     | other nodes can see it (at most 0.5 s)                      |
-// | drain    | SHUTDOWN_TIMEOUT_MS | calls continue; dial-outs fail with 503; others still work  |
+// | drain    | SHUTDOWN_TIMEOUT_MS | calls continue; dial-outs return 503; other requests work   |
 // | hang up  | 1.5 s (drain.ts)    | remaining calls are hung up and their ends are stored       |
-// | settle   | 2 s with "hang up"  | owed notifications and events are sent, BYEs are answered   |
+// | settle   | 2 s with "hang up"  | pending notifications and events are sent, BYEs answered    |
 // | close    | 2.5 s, plus time    | each part closes in turn, in at most 1 s (lib/closers.ts);  |
 // |          | left over from the  | HTTP disconnects its clients after 0.5 s (http/closing.ts)  |
 // |          | two steps above     |                                                             |
@@ -34,13 +34,13 @@ export type ShutdownOptions = {
 /** Time between the end of the drain and the end of the process. */
 const closingMs = 5_000;
 /**
- * How long we wait until this node is stored as draining. If the database doesn't respond, the
- * other nodes will notice when the lease runs out.
+ * How long we wait until this node has been stored as draining. If the database doesn't respond,
+ * the other nodes will notice when the lease expires.
  */
 const markDrainingTimeoutMs = 500;
 /**
- * Minimum time for "close", which "settle" has to leave. We don't wait any longer for slow
- * receivers, because the next process sends the notifications that we still owe.
+ * "Settle" has to leave at least this much time for "close". We don't wait any longer for slow
+ * receivers, because the next process will send the remaining notifications.
  */
 const partsMs = 2_500;
 /** Time for the process and its threads to exit. */
@@ -49,7 +49,7 @@ const exitMs = 500;
 /** Node timers with a longer delay fire immediately. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Returns how long after the signal main.ts must kill a process that is still running. */
+/** If the process is still running this long after the signal, main.ts must kill it. */
 export function shutdownLimitMs({ delayMs = 0, drainMs = 0 }: ShutdownOptions = {}): number {
   return Math.min(delayMs + drainMs + closingMs - exitMs / 2, maxTimerMs);
 }
@@ -76,7 +76,7 @@ export async function shutDown(
   if (force.aborted) endDrain();
   else force.addEventListener('abort', endDrain, { once: true });
 
-  // The delay gives load balancers time to notice that /ready fails. Once it's over, we reject
+  // The delay gives load balancers time to notice that /ready fails. After the delay, we reject
   // dial-outs.
   const drainingIsStored = within(node.drain(), markDrainingTimeoutMs);
   await within(new Promise(() => undefined), delayMs, force);

@@ -1,5 +1,5 @@
-// SIP: the configured drachtio servers or the embedded engine, the trunks, the sandbox carrier, and
-// the SIP port on top of them.
+// Opens everything that calls need for SIP: the configured drachtio servers or the embedded engine,
+// the trunks, the sandbox carrier, and the SIP port on top of them.
 
 import { randomBytes } from 'node:crypto';
 import type { SipCapture } from '../calls/capture/capture.ts';
@@ -104,14 +104,14 @@ async function reload(
     if (atStart === undefined)
       throw new Error('the process started without trunks; restart it to use them');
     const file = await readTrunkFile(config);
-    // If the file is gone, we keep the old trunks. Otherwise calls would silently go to the
-    // sandbox.
+    // If the file has been deleted, we keep the old trunks. Otherwise calls would silently be sent
+    // to the sandbox.
     if (file === undefined) throw new Error('there is no trunks file');
     trunks.replace(read(file));
     port.watchGateways();
     logger.info({ trunks: trunks.all.map(({ name }) => name) }, 'trunks reloaded');
   } catch (error) {
-    // These include the system's error, e.g. EACCES for an unreadable file.
+    // The problems include the system's error, e.g. EACCES for an unreadable file.
     const problems = errorForPeople(error)
       .split('\n')
       .map((line) => line.trim());
@@ -130,7 +130,8 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
     sipPort: config.sip.port,
     controlHost: '127.0.0.1',
     controlPort: 0,
-    // A new secret for each start. Outside this process, it is only in runtime.json.
+    // We generate a new secret for each start. The only copy outside this process is in
+    // runtime.json.
     secret: randomBytes(24).toString('hex'),
     logLevel: config.logLevel,
     nodeId: config.nodeId,
@@ -155,7 +156,7 @@ async function openSandbox({ config, logger, closers, onSandboxCallEnded }: Envi
   const start = (sipPort = 0) =>
     startSandboxThread({ ...options, sipPort }, logger, onSandboxCallEnded);
   const sandbox = await start();
-  // The sandbox's trunk contains the port, so a restarted sandbox needs the same one.
+  // The sandbox's trunk contains the port, so a restarted sandbox has to use the same port.
   const restart = () => start(sandbox.port);
   const supervision = supervise(sandbox, restart, { name: 'sandbox', logger });
   closers.add('sandbox', () => supervision.close());

@@ -17,8 +17,8 @@ export type Sounds = {
   readonly library: SoundLibrary;
   readonly port: SoundPort;
   /**
-   * Returns true if we may fetch the sound from its URL. We can't check a host name until it is
-   * resolved.
+   * Returns true if we may fetch the sound from its URL. We can't check a host name until it has
+   * been resolved.
    */
   isReachable(reference: string): boolean;
 };

@@ -1,4 +1,4 @@
-// SQL: opens PostgreSQL or the embedded PGlite, and the stores on top of it.
+// Opens the database, i.e. PostgreSQL or the embedded PGlite, and the stores on top of it.
 
 import type { AdminStores } from '../api/admin/admin-operations.ts';
 import type { CallTakes, SecondLegTakes } from '../calls/dialout-ports.ts';
@@ -21,15 +21,15 @@ export type Storage = AdminStores & {
   readonly takes: CallTakes;
   readonly secondLegTakes: SecondLegTakes;
   /**
-   * How long a database sweep may rest after it found nothing, in ms. 0 (no rest) if other
-   * processes write to the database too.
+   * After a database sweep that found nothing, the next one may wait for up to this long, in ms.
+   * This is 0 (no wait) if other processes write to the database too.
    */
   readonly maxRestMs: number;
 };
 
 /**
- * With the embedded database, sweeps can rest because only this process writes to it, and it wakes
- * them.
+ * Sweeps of the embedded database can rest, because only this process writes to the database, and
+ * it wakes the sweeps when it does.
  */
 const maxRestMs = 30_000;
 
@@ -47,7 +47,7 @@ export async function openStorage({
     onFatal,
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
   });
-  // Time for the embedded database to write a checkpoint.
+  // The embedded database needs this time to write a checkpoint.
   closers.add('database', () => database.close(), { reservedMs: 1_000 });
   const secrets = await openSecretBox({
     dataDir,

@@ -1,5 +1,5 @@
-// Settings for audio streams to bots. Combines the stream address, which comes from a stored
-// request or a command, with the app's secret.
+// Builds the settings for audio streams to bots, by combining the stream address from a stored
+// request or a command with the app's secret.
 
 import type { StreamServices } from '../api/services.ts';
 import type { AcceptedCall, DialTarget } from '../calls/call-types.ts';

@@ -1,5 +1,6 @@
-// Sweeps: repeated queries for work that we can't rely on messages to report. They find lost nodes,
-// queued calls that nobody is dialling, ended calls that aren't settled, and old data.
+// Starts the sweeps, i.e. repeated queries for work that we can't rely on messages to report. They
+// find lost nodes, queued calls that nobody is dialling, ended calls that haven't been settled yet
+// (because some of their events are unpublished or a leg is still up), and old data.
 
 import type { CallTaking } from '../dialout/call-taking.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -19,12 +20,12 @@ export type SweepParts = {
   readonly taking: CallTaking;
 };
 
-/** Also how late this node may notice that another node has freed a slot on a trunk. */
+/** This is also how late this node may notice that another node has released a slot on a trunk. */
 const takeEveryMs = 1_000;
 const settleEveryMs = 30_000;
 /**
- * How long the start waits for NATS to accept the events of ended calls. The sweep settles the
- * rest.
+ * How long the start waits for NATS to accept the events of ended calls. After that, the sweep
+ * publishes the rest.
  */
 const startSettleTimeoutMs = 5_000;
 /** How many times per lease a steady node (`src/store/nodes.ts`) looks for lost nodes. */
@@ -71,8 +72,8 @@ export async function startSweeps(environment: Environment, parts: SweepParts): 
 }
 
 /**
- * Returns the sweep that finds lost nodes and ends their calls. `left` is the number of such calls
- * that we haven't been able to end yet. If `isAlone` is set, there can't be any other node, because
+ * Returns the sweep that finds lost nodes and ends their calls. `left` is the number of calls that
+ * we haven't been able to end yet. If `isAlone` is set, there can't be any other nodes, because
  * this process marked its predecessors as lost when it started.
  */
 function watchNodes(
@@ -88,7 +89,7 @@ function watchNodes(
     // A lost node is reported only once, so we retry in every sweep until all its calls have ended.
     leftOver = Math.max(leftOver, lost.length);
     sweeps += 1;
-    // A lost process may have taken a call at the last moment, so we look every now and then even
+    // A lost process may have claimed a call at the last moment, so we look every now and then even
     // without a newly lost node.
     const isDue = !isAlone && sweeps % sweepsBetweenLooks === 0;
     if (leftOver === 0 && !isDue) return;
@@ -96,8 +97,8 @@ function watchNodes(
     const stillLeft = await endLostProcesses(recovery, logger);
     await notifier.takeOver();
     leftOver = stillLeft;
-    // Don't await this. Settling may have to wait for NATS, and the next sweep must find lost nodes
-    // in time.
+    // Don't await this, because settling may have to wait for NATS, and the next sweep must find
+    // lost nodes in time.
     recovery
       .settleEnds()
       .catch((error: unknown) =>

@@ -1,5 +1,5 @@
-// Tracing. We don't load OpenTelemetry unless OTEL_EXPORTER_OTLP_ENDPOINT or
-// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set.
+// Opens tracing if OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set.
+// Otherwise we don't even load OpenTelemetry.
 
 import type { Intake } from '../calls/dialout-ports.ts';
 import type { Config } from '../config.ts';
@@ -26,7 +26,7 @@ export async function openTracing(
 
 /**
  * Wraps the intake so that each request gets a span. We store the span's headers with the call, so
- * that it becomes the parent of all the call's later spans.
+ * that this span becomes the parent of all the call's later spans.
  */
 export function tracedIntake(intake: Intake, tracing: Tracing | undefined): Intake {
   if (tracing === undefined) return intake;

@@ -12,8 +12,8 @@ import type { TransferSummary } from '../calls/transfer/transfer-contract.ts';
 export type Rebuilt = {
   readonly progress: CallProgress;
   /**
-   * Events that the database doesn't contain, in order, including an `amd_stopped` event if the
-   * lost process didn't send one. The terminal event follows them.
+   * Events that the database doesn't contain, in order, including `amd_stopped` if the lost process
+   * still had to send it. The terminal event follows them.
    */
   readonly missing: readonly CallEvent[];
 };

@@ -68,7 +68,7 @@ export type RecoveryPorts = {
 
 /** We end or settle this many calls concurrently. */
 const batchSize = 50;
-/** A single process can't have this many live calls, so they can never hide a lost call. */
+/** A single process can't have this many live calls, so its own calls can never hide a lost one. */
 const unfinishedLimit = 10_000;
 /**
  * Limits how many legs we hang up concurrently. If the other side doesn't respond, a hang-up takes
