@@ -1,7 +1,6 @@
-// Puts messages on streams and waits for the server's acknowledgements. All messages share one
-// subscription and one timer. We don't use the NATS client's own `request`, because each message
-// would cost a timer, an Error with a stack trace and a handful of promises, and every call
-// publishes eight messages.
+// Publishes messages on streams and waits for the server's acknowledgements. Every call publishes
+// eight messages, so all messages share one subscription and one timer. With the NATS client's own
+// `request`, each message would need a timer, an Error with a stack trace and several promises.
 
 import { type ApiError, JetStreamApiError } from '@nats-io/jetstream';
 import {
@@ -14,15 +13,15 @@ import {
 } from '@nats-io/transport-node';
 
 const acknowledgeTimeoutMs = 5_000;
-/** Status of the server's reply if no stream has the subject. */
+/** The server replies with this status if no stream has the subject. */
 const noResponders = 503;
 
 export type PutOptions = {
   /** Message id. Within its duplicate window, the stream drops further messages with this id. */
   readonly id?: string;
   /**
-   * Stores the message only if the subject's last message has this sequence. 0 means that the
-   * subject must be empty.
+   * The server stores the message only if the subject's last message has this sequence. 0 means
+   * that the subject must be empty.
    */
   readonly expectedLastSequence?: number;
   readonly headers?: Readonly<Record<string, string | undefined>>;
@@ -60,11 +59,11 @@ export class AcknowledgedPublishing {
   }
 
   /**
-   * Puts a message on its subject's stream and waits for the acknowledgement.
+   * Publishes a message on its subject's stream and waits for the acknowledgement.
    *
    * @returns the message's sequence in the stream
-   * @throws JetStreamApiError if the stream rejects the message; Error if the message may not have
-   *   been stored
+   * @throws JetStreamApiError if the stream rejects the message, or Error if the message may not
+   *   have been stored
    */
   put(subject: string, payload: string, options: PutOptions = {}): Promise<number> {
     return new Promise((resolve, reject) => {
@@ -81,7 +80,7 @@ export class AcknowledgedPublishing {
     });
   }
 
-  /** Rejects all pending messages. Their connection is gone, so no acknowledgements will arrive. */
+  /** Rejects all pending messages, because no acknowledgements arrive after a reconnect. */
   abandon(reason: Error): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -97,8 +96,8 @@ export class AcknowledgedPublishing {
           this.#onAcknowledged(message);
           return;
         }
-        // The server ended the subscription, e.g. because permissions changed. We subscribe again
-        // for the next message.
+        // The server has ended the subscription, e.g. because permissions changed. We'll subscribe
+        // again for the next message.
         this.#acknowledgements = undefined;
         this.abandon(error);
       },
@@ -108,7 +107,7 @@ export class AcknowledgedPublishing {
   #onAcknowledged(message: Msg): void {
     const number = Number(message.subject.slice(this.#inbox.length + 1));
     const pending = this.#pending.get(number);
-    // This acknowledgement came too late, i.e. `put` has already rejected.
+    // This acknowledgement arrived too late, i.e. `put` has already rejected.
     if (pending === undefined) return;
     this.#pending.delete(number);
     try {
@@ -132,7 +131,7 @@ export class AcknowledgedPublishing {
   }
 }
 
-/** @throws if the reply is not the acknowledgement of a stored message */
+/** @throws if the reply doesn't acknowledge a stored message */
 function sequenceOf(message: Msg): number {
   if (message.data.length === 0 && message.headers?.code === noResponders) {
     throw new Error('no stream has this subject');

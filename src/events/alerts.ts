@@ -1,5 +1,5 @@
-// Publishes alerts for people. The stream drops repetitions of an id within its duplicate window.
-// Consumers drop later repetitions.
+// Publishes alerts for people. Within its duplicate window, the stream drops alerts with an id that
+// it has already stored. Consumers have to drop any later repetitions.
 
 import type { EventConnection } from './connection.ts';
 import { alertSubject } from './subjects.ts';
@@ -10,7 +10,7 @@ export type Alert = {
   readonly appId: string;
 };
 
-/** Returns a function that publishes an alert. It rejects if the alert is not stored in time. */
+/** Returns a function that publishes an alert, and rejects if the alert isn't stored in time. */
 export function createAlertPublisher(connection: EventConnection) {
   return async (alert: Alert): Promise<void> => {
     const subject = alertSubject(connection.prefix, alert.accountId, alert.appId);

@@ -1,5 +1,5 @@
 // Passes a stream's messages to a handler in batches. An idle consumer handles a message without
-// delay. Under load, batches grow.
+// delay, while under load the batches grow.
 //
 // Delivery is at least once and usually in order. An item may arrive twice, or after a later item,
 // if a handler fails, a process dies, or two nodes share a consumer. So handlers must be idempotent
@@ -19,17 +19,17 @@ import type { EventConnection } from './connection.ts';
 import { deadLetterSubject } from './subjects.ts';
 
 /**
- * The server redelivers messages that haven't been acknowledged within this time, either because
- * the process was killed or because the handler is slow.
+ * The server redelivers messages that aren't acknowledged within this time, either because the
+ * process has been killed or because the handler is slow.
  */
 const acknowledgeWaitMs = 10_000;
 /**
- * Maximum number of unacknowledged batches, including the one being handled. Bounds memory.
+ * Bounds memory by limiting the unacknowledged batches, including the one being handled.
  */
 const batchesAhead = 4;
 /**
- * Delays before we get a failed item again. The last delay repeats forever, so nothing is lost if
- * the store is down.
+ * Delays before the server sends us a failed item again. We repeat the last delay forever, so no
+ * items are lost while the store is down.
  */
 const redeliveryDelaysMs = [200, 1_000, 2_000, 5_000] as const;
 /**
@@ -45,18 +45,18 @@ export type Read<Item> =
 export type BatchConsumerOptions<Item> = {
   readonly stream: string;
   /**
-   * The consumer's durable name without the prefix. Also the last token of the subject for dead
-   * letters.
+   * The consumer's durable name without the prefix. We also use it as the last token of the subject
+   * for dead letters.
    */
   readonly name: string;
-  /** A single filter, because nats-server 2.9 does not support several. */
+  /** A single filter, because nats-server 2.9 doesn't support several. */
   readonly filterSubject?: string;
-  /** Parses a message. If it isn't a valid item, it becomes a dead letter with the reason. */
+  /** Parses a message. If the message isn't a valid item, we publish it as a dead letter. */
   readonly read: (message: JsMsg) => Read<Item>;
   /**
-   * Handles a batch completely or not at all. If this throws, all items are delivered again.
+   * Handles a batch completely or not at all. If this throws, all the items are delivered again.
    *
-   * @returns the items that can never be handled, each with the reason for its dead letter
+   * @returns the items that can never be handled, each with the reason to put into its dead letter
    */
   readonly handle: (items: readonly Item[]) => Promise<ReadonlyMap<Item, string>>;
   readonly maxBatch: number;
@@ -65,8 +65,8 @@ export type BatchConsumerOptions<Item> = {
 
 export type BatchConsumer = {
   /**
-   * Finishes the current batch and returns all other messages to the server, so other processes can
-   * handle them.
+   * Finishes the current batch and returns all other messages to the server, so that other
+   * processes can handle those messages.
    */
   stop(): Promise<void>;
 };
@@ -135,7 +135,7 @@ class Pump<Item> {
       return;
     }
     this.#held.set(message.seq, { message, item: read.item });
-    // Wait one microtask, by which time all messages from the same network read have arrived.
+    // Wait one microtask. By then, all messages from the same network read have arrived.
     if (!this.#isHalted) this.#running ??= Promise.resolve().then(() => this.#run());
   }
 
@@ -253,13 +253,14 @@ async function ensureConsumer(
   await consumers.add(stream, wanted);
 }
 
-/** Keeps an unreachable server from blocking `stop`. */
+/** Short, so that an unreachable server can't block `stop`. */
 const flushTimeoutMs = 500;
 
 /**
- * Stops consuming and flushes. Without the flush, the server might get messages back before it
- * knows that we stopped. It would then send them to the same dead inbox and redeliver them only
- * after the acknowledge wait. (nats-server 2.9 may still do that with one message.)
+ * Stops consuming and flushes. Without the flush, the server might receive returned messages before
+ * it finds out that we've stopped. It would then send those messages to the same dead inbox and
+ * redeliver them only after the acknowledge wait. (nats-server 2.9 may still do that with one
+ * message.)
  */
 async function endConsumption(
   connection: EventConnection,
@@ -269,7 +270,7 @@ async function endConsumption(
   await flush(connection);
 }
 
-/** Waits until the server has read everything that we sent, or until the time-out expires. */
+/** Waits until the server has read everything we've sent, or until the time-out expires. */
 async function flush(connection: EventConnection): Promise<void> {
   await within(
     connection.nats.flush().catch(() => undefined),

@@ -1,5 +1,5 @@
-// Reads a call's events from the stream. Recovery needs them to continue the call's sequences if
-// SQL was restored from a backup and lacks events that are on the stream.
+// Reads a call's events from the stream. If the database has been restored from a backup, it may
+// lack events that are on the stream, and recovery needs them to continue the call's sequences.
 
 import type { StoredMsg } from '@nats-io/jetstream';
 import { type CallEvent, callEventTypes, parseCallEvent } from '../calls/contract/call-event.ts';
@@ -7,8 +7,8 @@ import type { EventConnection } from './connection.ts';
 import { type CallAddress, callSubject, streamNames } from './subjects.ts';
 
 /**
- * Maximum number of events to read per type. Even a 2 h call with a digit every second has fewer.
- * The limit bounds the work if a stream is broken.
+ * We don't read more events than this per type, so a broken stream can't keep us busy forever. Even
+ * a 2 h call with a digit every second has fewer events.
  */
 const maxEventsOfCall = 10_000;
 
@@ -22,7 +22,7 @@ export async function eventsOfCall(
 ): Promise<readonly CallEvent[]> {
   const { prefix, manager } = connection;
   const stream = streamNames(prefix).calls;
-  // The server has an index for exact subjects, but would read the whole stream for a wildcard.
+  // The server uses an index for exact subjects, but would read the whole stream for a wildcard.
   const subjects = callEventTypes.map((type) => callSubject(prefix, address, type));
   const last = await Promise.all(
     subjects.map((subject) => manager.streams.getMessage(stream, { last_by_subj: subject })),

@@ -1,5 +1,5 @@
-// Serves and sends commands for calls, as requests on `<prefix>.command.<callId>`:
-// `{"command":"hangup"}` → `{"ok":true}`.
+// Serves and sends commands for calls. A command is a request on `<prefix>.command.<callId>`, such
+// as `{"command":"hangup"}`, which gets the reply `{"ok":true}`.
 
 import { headers, type Msg } from '@nats-io/transport-node';
 import {
@@ -18,8 +18,8 @@ import { commandSubject } from './subjects.ts';
 /**
  * Executes a command.
  *
- * @returns undefined if this process doesn't have the call. It then sends no reply, which leaves
- *   replying to the owner.
+ * @returns undefined if this process doesn't own the call. We then don't reply, because the owner
+ *   will.
  */
 export type AnswerCommand = (
   callId: string,
@@ -28,14 +28,14 @@ export type AnswerCommand = (
 ) => Promise<CommandReply | undefined>;
 
 /**
- * Header that names the original sender when a node forwards a command. The name is not verified:
- * any program with the NATS password can write anything here.
+ * When a node forwards a command, this header names the original sender. We can't verify the name,
+ * because any program with the NATS password can write anything here.
  */
 const askedByHeader = 'Offhook-Asked-By';
 const maxAskedByLength = 100;
 
 /**
- * Maximum size of a command. The largest valid command contains fifty bot parameters with 1,024
+ * We reject larger commands. The largest valid command contains fifty bot parameters with 1,024
  * characters each.
  */
 const maxBodyBytes = 256 * 1_024;
@@ -59,11 +59,11 @@ export function serveCommands(
 
 type Refusal = Extract<CommandReply, { readonly ok: false }>;
 
-/** Maximum length of `error`, which joins all the fields' errors. */
+/** Limits the length of `error`, which joins all the fields' errors. */
 const maxErrorLength = 1_000;
 /**
  * Maximum number of errors, which is also the number of fields in the largest command. We truncate
- * paths and messages because a field's name can be as long as the body.
+ * paths and messages, because a field's name can be as long as the body.
  */
 const maxErrors = 50;
 const maxMemberLength = 200;
@@ -72,7 +72,7 @@ const maxMemberLength = 200;
 const commandTimeoutMs = 2_000;
 
 /**
- * Sends a command to the node that has the call.
+ * Sends a command to the node that owns the call.
  *
  * @returns undefined if no valid reply arrived in time, or if NATS is unreachable
  */
@@ -127,7 +127,7 @@ function respondFailure(message: Msg): void {
   try {
     message.respond(JSON.stringify(refusal));
   } catch {
-    // The connection is closed. The requester times out.
+    // The connection has been closed, so the requester will time out.
   }
 }
 

@@ -15,37 +15,38 @@ import { within } from '../lib/within.ts';
 import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
 
 /**
- * Short, because calls are in progress. The jitter keeps nodes from all reconnecting at the same
- * time.
+ * Short, because calls are in progress. The jitter keeps the nodes from reconnecting all at the
+ * same time.
  */
 const reconnectWaitMs = 200;
 const reconnectJitterMs = 200;
-/** Two missed pings reveal a connection that died silently. */
+/** After two missed pings we know that the connection has died without being closed. */
 const pingIntervalMs = 5_000;
 const maxPingsOut = 2;
 const connectTimeoutMs = 5_000;
 const firstConnectTimeoutMs = 15_000;
 const firstConnectRetryMs = 250;
-/** Time-out of JetStream API requests. */
+/** Time-out for JetStream API requests. */
 const requestTimeoutMs = 5_000;
 
 /**
- * How long one pull request lets the server deliver messages to this process. Short, because if the
- * process stands still, the server keeps redelivering messages to it until the request ends.
+ * The server delivers messages to this process for the duration of one pull request. It should be
+ * short, because if the process hangs, the server keeps redelivering messages to it until the
+ * request expires.
  */
 const pullExpiresMs = 5_000;
 /**
- * Used instead of `pullExpiresMs` if no other process could handle the messages. We can afford a
- * longer time then, and an idle gateway makes no other requests.
+ * Used instead of `pullExpiresMs` if no other process could handle the messages anyway. The time
+ * can be longer in that case, and an idle gateway doesn't make any other requests.
  */
 const pullAloneExpiresMs = 15_000;
 
 export type ConnectOptions = {
   /** `nats://user:password@host:4222`, or several URLs separated by commas. */
   readonly url: string;
-  /** First token of all subjects, and prefix of all stream names. */
+  /** The first token of all subjects, and the prefix of all stream names. */
   readonly prefix: string;
-  /** Name of the connection in the server's list. */
+  /** The connection's name in the server's list of connections. */
   readonly name: string;
   readonly logger: Logger;
   /** True if no other gateway uses this server. Default: false. */
@@ -62,8 +63,9 @@ export type EventConnection = {
   readonly pullExpiresMs: number;
   connected(): boolean;
   /**
-   * Puts a message on its subject's stream and returns the message's sequence there. Rejects if the
-   * stream rejects the message, or if no acknowledgement arrives in time or before a reconnect.
+   * Publishes a message on its subject's stream and returns the message's sequence there. Rejects
+   * if the stream rejects the message, or if no acknowledgement arrives in time or before a
+   * reconnect.
    */
   put(subject: string, payload: string, options?: PutOptions): Promise<number>;
   /** Sends the buffered messages and closes the connection, within a time-out. */
@@ -73,7 +75,7 @@ export type EventConnection = {
 /**
  * Connects to NATS. Retries for a while, in case the server is still starting.
  *
- * @throws Error if the server is not up in time, or has no JetStream
+ * @throws Error if the server isn't up in time, or if JetStream isn't enabled on the server
  */
 export async function connectEvents(options: ConnectOptions): Promise<EventConnection> {
   const nats = await firstConnect(options);
@@ -129,8 +131,8 @@ async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
         maxPingOut: maxPingsOut,
         // Keep trying even if credentials are rejected, because the server may still be setting up.
         ignoreAuthErrorAbort: true,
-        // Otherwise each publish captures a stack trace in case of an error, which costs 3 % of the
-        // main thread.
+        // Otherwise each publish captures a stack trace in case of an error, which costs 3% of the
+        // main thread's time.
         noAsyncTraces: true,
       });
     } catch (error) {
@@ -182,7 +184,7 @@ async function watchStatus(
   setConnected(false);
 }
 
-/** Bounds the wait for an unreachable server while the connection drains. */
+/** Bounds the wait for an unreachable server while the connection is draining. */
 const closeTimeoutMs = 800;
 
 async function closeWithin(nats: NatsConnection): Promise<void> {

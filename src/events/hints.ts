@@ -1,6 +1,6 @@
-// Hints tell other processes that SQL contains something new. A dial hint wakes one process in a
-// queue group, which then takes queued calls unless it has no room. A lost hint costs at most a
-// second, until the next sweep.
+// Hints tell other processes that the database contains something new. A dial hint wakes one
+// process in a queue group, which then claims queued calls if it has room. Losing a hint doesn't
+// delay a call by more than a second, because the next sweep finds it.
 
 import { z } from 'zod';
 import type { CallSource } from '../calls/dialout-ports.ts';
@@ -10,7 +10,7 @@ import { hintSubject } from './subjects.ts';
 
 const hint = z.object({ trunk: z.string().exactOptional() });
 
-/** Never throws. While NATS is unreachable, the sweep finds the calls. */
+/** Never throws. While NATS is unreachable, only the sweep finds the calls. */
 export function sendDialHint(connection: EventConnection, source: CallSource): void {
   if (!connection.connected()) return;
   const body = source === undefined ? {} : { trunk: source };
@@ -45,8 +45,8 @@ function parsed(text: string): unknown {
 }
 
 /**
- * Calls `onPublished` when any process has published an event, so callers can query SQL right away.
- * Callers must also query periodically, because a message may get lost.
+ * Calls `onPublished` when any process has published an event, so callers can query the database
+ * right away. Callers must also query periodically, because messages can get lost.
  */
 export function watchEvents(
   { nats, prefix }: EventConnection,

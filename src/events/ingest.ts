@@ -1,6 +1,6 @@
 // Receives resources that external producers publish for the companion, as JSON on
-// `<prefix>.ingest.<kind>.<bot id or alias>`. Producers don't use our code, so we check everything.
-// A resource becomes a dead letter if it is too large, invalid, or for an unknown bot.
+// `<prefix>.ingest.<kind>.<bot id or alias>`. Producers don't use our code, so we check everything,
+// and publish a resource as a dead letter if it is too large, invalid, or for an unknown bot.
 
 import type { JsMsg } from '@nats-io/jetstream';
 import { z } from 'zod';
@@ -10,7 +10,7 @@ import { type BatchConsumer, type Read, startBatchConsumer } from './batch-consu
 import type { EventConnection } from './connection.ts';
 import { type IngestKind, ingestSubject, streamNames } from './subjects.ts';
 
-/** Same as for API requests. A batch in which every message has this size must fit into memory. */
+/** The same as for API requests. A batch of messages of this size still has to fit into memory. */
 const maxBodyBytes = 256 * 1_024;
 /** Deeper nesting could exhaust the stack of recursive code, including PostgreSQL's parser. */
 const maxNesting = 32;
@@ -23,9 +23,9 @@ export type Ingested<Body> = {
   readonly bot: BotOwner;
   readonly body: Body;
   /**
-   * Orders a resource's versions. This is the time in microseconds at which the stream stored the
-   * message, so a redelivery has the same version. Unlike a stream sequence, it keeps growing even
-   * if the stream is deleted and created again.
+   * Orders a resource's versions. The version is the time in microseconds at which the stream
+   * stored the message, so a redelivery has the same version. Unlike a stream sequence, this time
+   * keeps growing even if the stream is deleted and created again.
    */
   readonly version: number;
 };
@@ -38,17 +38,17 @@ export type IngestConsumerOptions<Body> = {
   /**
    * Checks rules that depend on the bot, which the schema can't check.
    *
-   * @returns undefined if the resource is valid, else the reason for its dead letter
+   * @returns undefined if the resource is valid, else the reason to put into its dead letter
    */
   readonly refuse?: (item: Ingested<Body>) => string | undefined;
   /**
-   * Stores a batch completely or not at all. Must be idempotent, because the batch is delivered
-   * again if this throws. A later version of a resource may arrive first.
+   * Stores a batch completely or not at all. This must be idempotent, because the batch is
+   * delivered again if it throws. A later version of a resource may arrive first.
    */
   readonly apply: (batch: readonly Ingested<Body>[]) => Promise<void>;
   /**
-   * If an error from `apply` means that the resource can never be stored, returns the reason.
-   * Undefined if a retry may succeed.
+   * Called with an error from `apply`. If the error means that the resource can never be stored,
+   * returns the reason. Returns undefined if a retry may succeed.
    */
   readonly refusalOf: (error: unknown) => string | undefined;
   readonly maxBatch: number;
@@ -123,7 +123,7 @@ async function applyOwned<Body>(
   } catch (error) {
     const refusal = options.refusalOf(error);
     const [only] = items;
-    // In a larger batch, any item may have caused the error, so let the pump retry them one by one.
+    // In a larger batch, any item may have caused the error, so let the pump retry one by one.
     if (refusal === undefined || only === undefined || items.length > 1) throw error;
     refused.set(only, refusal);
   }

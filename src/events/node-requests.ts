@@ -2,9 +2,9 @@
 //
 // - If a node can't reach a leg's SIP engine, it asks another node to hang up or cancel the leg.
 //   NATS picks the node. If that node can't reach the engine either, a retry may go to a different
-//   one.
-// - If somebody views a call that another node owns, this node requests the capture from the owner
-//   on `<prefix>.capture.<owner>`.
+//   node.
+// - If somebody is viewing a call that another node owns, this node requests the capture from the
+//   owner on `<prefix>.capture.<owner>`.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import {
@@ -20,7 +20,7 @@ import { captureSubject, legSubject } from './subjects.ts';
 
 /** Longer than a node needs to end a leg, including retransmissions of the BYE. */
 const legTimeoutMs = 6_000;
-/** Short, because a page waits for the capture and soon requests it again. */
+/** Short, because a page is waiting for the capture and will soon request it again. */
 const captureTimeoutMs = 2_000;
 const maxCallIdLength = 128;
 
@@ -40,7 +40,7 @@ export function serveLegRequests(
   }));
 }
 
-/** @returns `unreachable` even if only NATS is unreachable, or if no valid reply arrived in time */
+/** @returns `unreachable` if NATS is unreachable, too, or if no valid reply arrived in time */
 export async function requestLegEnd(
   connection: EventConnection,
   leg: StoredLeg,
@@ -71,8 +71,8 @@ export function serveCaptureRequests(
 }
 
 /**
- * @returns null if the owner has no capture for the call; undefined if no reply arrived in time, or
- *   if NATS is unreachable
+ * @returns null if the owner doesn't have a capture for the call, or undefined if no reply arrived
+ *   in time or NATS is unreachable
  */
 export async function requestCapture(
   connection: EventConnection,

@@ -1,6 +1,6 @@
-// Puts events on the calls stream. Each call's events go out in order, many calls run in parallel,
-// and we retry while NATS is unreachable. The message id is the event id, so a retry within the
-// stream's duplicate window can't store an event twice.
+// Publishes events on the calls stream. Each call's events are published in order, but many calls'
+// events are published in parallel. While NATS is unreachable, we keep retrying. The message id is
+// the event id, so a retry within the stream's duplicate window can't store an event twice.
 
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,29 +15,30 @@ import type { EventConnection } from './connection.ts';
 import { callSubject, deadLetterSubject } from './subjects.ts';
 
 /**
- * Maximum number of waiting events across all calls. That covers a few minutes of outage at full
- * load, or about 200 MB. Further events stay in SQL.
+ * How many events may be waiting across all calls. This many accumulate in a few minutes of outage
+ * at full load and take about 200 MB. Any further events are left in the database.
  */
 const defaultMaxWaiting = 100_000;
 /**
- * Maximum number of concurrent publications. After an outage there are thousands of waiting events,
- * and events from live calls go first.
+ * Limits concurrent publications. After an outage, thousands of events are waiting, and events from
+ * live calls go first.
  */
 const maxConcurrent = 256;
 const firstRetryMs = 50;
 const maxRetryMs = 2_000;
-/** Error code for `message size exceeds maximum allowed`. Retrying is pointless. */
+/** Error code for `message size exceeds maximum allowed`, after which a retry is pointless. */
 const tooLargeForStream = 10_054;
 
 export type PublisherOptions = {
   readonly maxWaiting?: number;
   /**
-   * Returns undefined if events may be published now, else a promise that resolves as soon as they
-   * may. If the promise rejects, publishing fails for good.
+   * Returns undefined if events may be published now, else a promise that resolves as soon as
+   * publishing is allowed. If the promise rejects, publishing fails for good.
    */
   readonly untilAllowed?: () => Promise<void> | undefined;
   /**
-   * Writes the call's context before the event is published, so the event's consumers will find it.
+   * Writes the call's context before the event is published, so that the event's consumers can find
+   * the context.
    */
   readonly writeContext?: (event: CallEvent) => Promise<void>;
   /** Returns the W3C Trace Context headers for the call's messages. */
@@ -46,17 +47,17 @@ export type PublisherOptions = {
 
 export type RunningPublisher = {
   /**
-   * Publishes one call's events in order, after any that were passed earlier. Retries while NATS is
-   * unreachable. Resolves when the events are on the stream. Rejects after a stop, or if too many
-   * events are waiting.
+   * Publishes one call's events in order, after any events that were passed before.
+   * Keeps retrying while NATS is unreachable. Resolves once the events are on the stream. Rejects
+   * after a stop, or if too many events are waiting.
    */
   publish(events: readonly CallEvent[]): Promise<void>;
-  /** Returns the number of events that still have to be published. */
+  /** Returns the number of events that haven't been published yet. */
   waiting(): number;
-  /** Whether any of the call's events still have to be published. */
+  /** Returns true if any of the call's events still have to be published. */
   holds(callId: CallId): boolean;
   /**
-   * Waits at most `timeoutMs` for events to be published, then rejects the rest. From now on,
+   * Waits at most `timeoutMs` for events to be published, then rejects the rest. After this,
    * `publish` rejects immediately.
    */
   stop(timeoutMs: number): Promise<void>;
@@ -74,7 +75,7 @@ class Publisher implements RunningPublisher {
   readonly #connection: EventConnection;
   readonly #logger: Logger;
   readonly #options: PublisherOptions;
-  /** The last pending publication of each call. The call's next publication waits for it. */
+  /** Each call's last pending publication, which the call's next publication waits for. */
   readonly #tails = new Map<string, Promise<void>>();
   /** Calls that have ended, but whose end event still has to be published. */
   readonly #ended = new Set<string>();
@@ -89,7 +90,7 @@ class Publisher implements RunningPublisher {
     this.#connection = connection;
     this.#logger = logger;
     this.#options = options;
-    // Each waiting event adds a listener, so Node must not warn about a leak.
+    // Each waiting event adds a listener, so we don't want Node to warn about a leak.
     setMaxListeners(0, this.#stopped.signal);
   }
 
@@ -122,8 +123,8 @@ class Publisher implements RunningPublisher {
       }
     };
     const before = this.#tails.get(first.callId);
-    // A publication fails only after a stop, and the same signal makes the next publications fail
-    // too.
+    // A publication fails only after a stop, and the same signal also makes the next publications
+    // fail.
     const stored = before === undefined ? publishAll() : before.then(publishAll, publishAll);
     this.#tails.set(first.callId, stored);
     const settle = () => {
@@ -178,8 +179,8 @@ class Publisher implements RunningPublisher {
   }
 
   /**
-   * Publishes a dead letter instead of the event. The event stays on the call's timeline, and later
-   * events aren't blocked.
+   * Publishes a dead letter instead of the event, so that later events aren't blocked. The event
+   * remains on the call's timeline.
    */
   async #deadLetter(event: CallEvent, cause: unknown): Promise<void> {
     const { id, type, callId } = event;
@@ -198,8 +199,9 @@ class Publisher implements RunningPublisher {
 }
 
 /**
- * Whether NATS will never accept the event, either because it is too large for the stream or the
- * server, or because its subject is invalid. The API normally rejects invalid subjects earlier.
+ * Returns true if NATS will never accept the event, either because it is too large for the stream
+ * or the server, or because its subject is invalid. Normally, the API has already rejected invalid
+ * subjects.
  */
 function isRefused(error: unknown): boolean {
   if (error instanceof RangeError) return true;

@@ -1,6 +1,7 @@
-// Publishes calls' stored events, in order. A call is settled when all its events are on the stream
-// and no far end is left. Events stay in SQL if we can't publish them because of a stop, or because
-// too many are waiting. `published_event_sequence` records where to continue.
+// Publishes calls' stored events, in order. We call a call settled once all its events are on the
+// stream and all its legs have been disconnected. If we can't publish events because of a stop, or
+// because too many are waiting, the events remain in the database, and `published_event_sequence`
+// records where to continue.
 
 import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -10,35 +11,37 @@ import type { RunningPublisher } from './publisher.ts';
 
 export type RelayPorts = {
   readonly publisher: Pick<RunningPublisher, 'publish' | 'holds'>;
-  /** Resolves when all SIP of the call has ended. */
+  /** Resolves once all of the call's SIP dialogs and transactions have ended. */
   readonly untilReleased: (callId: CallId) => Promise<void>;
-  /** Marks the call as settled, with a delay. */
+  /** Marks the call as settled after a delay. */
   readonly settle: (callId: CallId) => void;
   /**
-   * Records that `queued` has been published, so the process that takes the call doesn't have to.
+   * Records that `queued` has been published, so the process that claims the call doesn't have to
+   * publish it.
    */
   readonly markQueuedPublished: (callId: CallId) => void;
   readonly logger: Logger;
 };
 
 /**
- * Maximum number of calls in `#through`. If we forget a call, its events are published again and
- * consumers drop them by id.
+ * Maximum number of calls in `#through`. If we forget a call, its events are published again, but
+ * consumers drop events that they have already seen, by their ids.
  */
 const maxRemembered = 50_000;
 
 export class EventRelay {
   readonly #ports: RelayPorts;
   /**
-   * Sequence of the last event on the stream, for calls that haven't ended, including queued calls.
+   * The sequence of the last event on the stream, for each call that hasn't ended, including queued
+   * calls.
    */
   readonly #through = new Map<CallId, number>();
   /**
-   * Calls with events that could not be published. Recovery publishes the rest together with the
-   * call's end, in order.
+   * Calls with events that couldn't be published. Recovery publishes the remaining events in order,
+   * followed by the call's end event.
    */
   readonly #behind = new Set<CallId>();
-  /** Calls that have ended and are published completely, but still have a far end. */
+  /** Calls that have ended and are published completely, but still have a connected leg. */
   readonly #releasing = new Set<CallId>();
 
   constructor(ports: RelayPorts) {
@@ -46,8 +49,8 @@ export class EventRelay {
   }
 
   /**
-   * Publishes one call's stored events, in order. If `isRecovered` is set, recovery publishes them
-   * instead, because there may be earlier events that the lost process stored.
+   * Publishes one call's stored events, in order. If `isRecovered` is set, recovery publishes the
+   * events instead, because the lost process may have stored earlier events.
    */
   send(events: readonly CallEvent[], { isRecovered } = { isRecovered: false }): void {
     const last = events.at(-1);
@@ -82,14 +85,14 @@ export class EventRelay {
     return this.#through.get(callId);
   }
 
-  /** Whether this process has published events of the call or is publishing them. */
+  /** Returns true if this process has published any of the call's events or is doing so now. */
   knows(callId: CallId): boolean {
     return this.#through.has(callId) || this.#ports.publisher.holds(callId);
   }
 
   /**
-   * Whether this process still has to settle the call, because its events are being published or a
-   * far end is left.
+   * Returns true if this process still has to settle the call, because its events are being
+   * published or one of its legs is still connected.
    */
   holds(callId: CallId): boolean {
     return this.#ports.publisher.holds(callId) || this.#releasing.has(callId);

@@ -1,5 +1,5 @@
 // Creates missing streams and buckets at startup, and updates existing ones to the configuration.
-// Uses only features of nats-server 2.9.10, Debian's version.
+// We use only features of nats-server 2.9.10, because that's the version in Debian.
 
 import {
   DiscardPolicy,
@@ -16,13 +16,13 @@ import { ingestKinds, ingestSubject, streamNames } from './subjects.ts';
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /**
- * Longer than the pause between a publisher's retries. If a process was down for longer, consumers
- * drop repetitions by id.
+ * Longer than the pause between a publisher's retries. If a process has been down for longer, the
+ * stream can't detect duplicates, so consumers have to drop them by id.
  */
 const duplicateWindowMs = 2 * 60_000;
 /**
- * Size limit for dead letters and alerts, i.e. the streams that people read. They must not fill the
- * disk.
+ * Size limit for dead letters and alerts, i.e. the streams that people read. These streams must not
+ * fill the disk.
  */
 const forPeopleMaxBytes = 64 * 1024 * 1024;
 
@@ -33,7 +33,7 @@ type WantedStream = Pick<
   'name' | 'subjects' | 'retention' | 'max_age' | 'duplicate_window' | 'max_bytes' | 'allow_direct'
 >;
 
-/** @throws Error if a stream of the same name exists for another purpose */
+/** @throws Error if a stream with the same name exists for a different purpose */
 export async function ensureStreams(
   connection: EventConnection,
   retention: Retention,
@@ -56,12 +56,13 @@ function wantedStreams(prefix: string, retention: Retention): readonly WantedStr
       // The server rejects a window that exceeds the maximum age.
       duplicate_window: nanos(Math.min(duplicateWindowMs, maxAgeMs)),
       max_bytes: -1,
-      // To read one call we need a subject's next message, which only the direct API can return.
+      // To read a call's events, we need a subject's next message, which only the direct API can
+      // return.
       allow_direct: true,
     },
     {
       name: names.ingest,
-      // No wildcard for the kind, so the server rejects unknown kinds.
+      // We list the kinds instead of using a wildcard, so that the server rejects unknown kinds.
       subjects: ingestKinds.map((kind) => ingestSubject(prefix, kind, '*')),
       retention: RetentionPolicy.Limits,
       max_age: nanos(maxAgeMs),
@@ -133,7 +134,7 @@ async function ensureContextBucket(connection: EventConnection, ttlMs: number): 
   });
 }
 
-/** @returns undefined if the requested stream or bucket does not exist */
+/** @returns undefined if the requested stream or bucket doesn't exist */
 async function unlessMissing<Info>(request: Promise<Info>): Promise<Info | undefined> {
   try {
     return await request;

@@ -18,7 +18,7 @@ export type CallAddress = {
   readonly callId: string;
 };
 
-/** @throws RangeError if a token isn't valid in a subject; the API rejects such tokens earlier */
+/** @throws RangeError if a token isn't valid in a subject, although the API should have checked */
 export function callSubject(prefix: string, address: CallAddress, type: CallEventType): string {
   const tokens = [address.accountId, address.botId, address.callId];
   for (const part of tokens) {
@@ -27,7 +27,7 @@ export function callSubject(prefix: string, address: CallAddress, type: CallEven
   return `${prefix}.call.${tokens.join('.')}.${type}`;
 }
 
-/** @throws RangeError if a token is not valid in a subject */
+/** @throws RangeError if a token isn't valid in a subject */
 export function alertSubject(prefix: string, accountId: string, appId: string): string {
   if (![accountId, appId].every(isSubjectToken)) throw new RangeError('not a subject token');
   return `${prefix}.alert.${accountId}.${appId}`;
@@ -37,7 +37,7 @@ export function commandSubject(prefix: string, callId: string): string {
   return `${prefix}.command.${callId}`;
 }
 
-/** Subject for requests to end a leg whose SIP engine the requesting node can't reach. */
+/** Subject for requests to end a leg. The requesting node can't reach the leg's SIP engine. */
 export function legSubject(prefix: string): string {
   return `${prefix}.legs.end`;
 }
@@ -47,7 +47,7 @@ export function captureSubject(prefix: string, ownerId: string): string {
   return `${prefix}.capture.${Buffer.from(ownerId).toString('base64url')}`;
 }
 
-/** Subject for hints that a source has queued calls. Processes also query SQL once a second. */
+/** Subject for hints that a source has queued calls. We also poll the database once a second. */
 export function hintSubject(prefix: string): string {
   return `${prefix}.hint.dial`;
 }
@@ -72,8 +72,8 @@ export function streamNames(prefix: string) {
     alerts: `${prefix}_alerts`,
     ingest: `${prefix}_ingest`,
     /**
-     * Bot flows open `call-context` by this name. A different prefix on the same NATS server must
-     * not share the bucket.
+     * Bot flows open `call-context` by this name. A gateway with a different prefix on the same
+     * NATS server must not share the bucket.
      */
     contextBucket: prefix === 'offhook' ? 'call-context' : `${prefix}-call-context`,
   } as const;
