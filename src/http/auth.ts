@@ -1,6 +1,6 @@
-// Authenticates clients. The `auth` header carries a registered app's JWT, signed with one of the
-// app's live keys and the algorithm that the app registered. The `x-api-key` header carries an API
-// key. For a bot that the app may not use, the API returns the same 404 as for a bot that doesn't
+// Authenticates clients. The `auth` header contains a registered app's JWT, signed with one of the
+// app's live keys and the algorithm that the app registered. The `x-api-key` header contains an API
+// key. If an app isn't allowed to use a bot, the API returns the same 404 as if the bot didn't
 // exist.
 
 import type { Logger } from '../lib/logger.ts';
@@ -18,7 +18,7 @@ export type Authenticated = {
   readonly keyId?: string;
 };
 
-/** For each scheme, finds the app from the credentials in the request's headers. */
+/** One function per scheme, which finds the app from the credentials in the request's headers. */
 export type Authenticator = Readonly<
   Record<'jwt' | 'apiKey', (headers: Headers, method?: string) => Promise<Authenticated>>
 >;
@@ -62,8 +62,8 @@ export function createAuthenticator(
 }
 
 /**
- * Returns the bot that `name` identifies. An unregistered bot belongs to the account of the app
- * that names it.
+ * Returns the bot that `name` identifies. If the bot isn't registered, it belongs to the account of
+ * the app that names it.
  *
  * @throws ProblemError `not-found` if the app may not use the bot
  */
@@ -83,8 +83,8 @@ export function authorizeScope(app: App, scope: Scope): void {
 }
 
 /**
- * The text is the same for a missing token, an unknown app, the wrong algorithm and a wrong
- * signature. A wrong guess therefore reveals nothing.
+ * A missing token, an unknown app, the wrong algorithm and a wrong signature all get the same text,
+ * so a wrong guess doesn't reveal anything.
  */
 const unverified =
   "Send a JWT in the `auth` header, with the `appId` of a registered app, signed with that app's key and algorithm.";
@@ -103,8 +103,8 @@ function tokenFrom(header: string | readonly string[] | undefined): string {
 }
 
 /**
- * Warns once per app and process if the app's tokens have no maximum lifetime. The number of
- * registered apps bounds the set.
+ * Warns about apps whose tokens have no maximum lifetime, once per app and process. The set can't
+ * grow without bound, because it only contains registered apps.
  */
 function createUncappedWarning(logger: Logger): (app: App) => void {
   const warned = new Set<string>();

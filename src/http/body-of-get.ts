@@ -1,5 +1,5 @@
-// Reads the body of a GET. Fastify itself never reads it, so a body does no harm on other routes.
-// Routes that document a GET body use `bodyOfGet`.
+// Reads a GET request's body. Fastify itself never does, so on other routes a body is simply
+// ignored. Routes whose documentation includes a GET body use `bodyOfGet`.
 
 import type { SwaggerTransform } from '@fastify/swagger';
 import type { FastifyRequest } from 'fastify';
@@ -9,7 +9,7 @@ import { invalidBody, parseJsonBody } from './json-body.ts';
 import { ProblemError } from './problem.ts';
 import { validatorCompiler } from './validation.ts';
 
-/** A GET's body only holds a few filters. */
+/** The body of a GET only contains a few filters. */
 const maxBytes = 4_096;
 
 /**
@@ -40,7 +40,8 @@ async function readBytes({ raw }: FastifyRequest): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
-    // Drain even an oversized body. Otherwise the connection can't be reused for the next request.
+    // Drain the body even if it's oversized. Otherwise the connection couldn't be reused for the
+    // next request.
     for await (const chunk of raw as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes <= maxBytes) chunks.push(chunk);

@@ -1,6 +1,6 @@
-// Handles requests that fail because of the client. For example, the body arrives too slowly or
-// breaks off, or the bytes aren't HTTP. The client gets a 4xx response, and the metrics count a
-// 4xx. We log at debug level because the gateway is not at fault.
+// Handles requests that fail because of the client, e.g. because the body arrives too slowly or
+// breaks off, or because the bytes aren't HTTP. The client gets a 4xx response, and the metrics
+// count it as one. We log at debug level because the gateway isn't at fault.
 
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
@@ -11,21 +11,21 @@ import type { ApiInstance } from './http.ts';
 import { invalidBody } from './json-body.ts';
 import { ProblemError, problemBody, problemHeaders } from './problem.ts';
 
-/** How long a rejected client has to read the response before its connection is cut. */
+/** A rejected client has this long to read the response before we cut its connection. */
 const lingerMs = 1_000;
 
 export type ClientFaults = {
   /**
-   * The `clientErrorHandler`. Responds to input that Node's parser rejects, then closes the
-   * connection.
+   * The `clientErrorHandler`. It responds to input that Node's parser has rejected, and then closes
+   * the connection.
    */
   readonly refuse: (error: NodeJS.ErrnoException, socket: Socket) => void;
   /** Tracks which bodies are still arriving. Call this before registering any route. */
   readonly watch: (server: ApiInstance) => void;
   /**
-   * Returns the problem to respond with if the client caused the error.
+   * Returns the problem for the response if the client caused the error.
    *
-   * @returns undefined if the client is not at fault
+   * @returns undefined if the client isn't at fault
    */
   readonly problemFor: (request: FastifyRequest, error: unknown) => ProblemError | undefined;
 };
@@ -43,7 +43,8 @@ export function createClientFaults(logger: Logger): ClientFaults {
       refused.set(socket, problem);
       logger.debug({ code: error.code, status: problem.status }, 'refused what a client sent');
       socket.end(responseTo(problem));
-      // Otherwise, if the client keeps sending, its request keeps waiting for the end of the body.
+      // Without this time-out, a client that keeps sending would leave its request waiting for the
+      // end of the body.
       const cut = setTimeout(() => socket.destroy(), lingerMs).unref();
       socket.once('close', () => clearTimeout(cut));
     },
@@ -53,15 +54,15 @@ export function createClientFaults(logger: Logger): ClientFaults {
       });
       server.addHook('preValidation', async (request) => {
         arriving.delete(request);
-        // The rest of the body came after we had rejected the request. The client already has a
-        // failure response, so the route must not run.
+        // The rest of the body arrived after we had rejected the request. Since the client already
+        // has a failure response, the route must not run.
         const problem = refused.get(request.raw.socket);
         if (problem !== undefined) throw problem;
       });
     },
     problemFor(request, error) {
       if (!arriving.has(request)) return undefined;
-      // The metric must count the response that the client actually got.
+      // Make the metric count the response that the client actually received.
       const answered = refused.get(request.raw.socket);
       if (answered !== undefined) return answered;
       switch (errorCode(error)) {

@@ -1,7 +1,7 @@
 // Closes an HTTP server in bounded time, no matter what its clients do. Node's own `close` waits
-// for every connection that has a request, and stops checking their time-outs. A single client
-// could then keep the gateway alive forever by sending its body byte by byte, or by never reading
-// the response.
+// for every connection with a pending request, but stops checking the connections' time-outs. A
+// single client could then keep the gateway alive forever by sending its body byte by byte, or by
+// never reading the response.
 
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -9,14 +9,15 @@ import type { ApiInstance } from './http.ts';
 import { answerProblem, dependencyRetryAfterS, ProblemError } from './problem.ts';
 
 /**
- * This is plenty: pending responses take milliseconds, and event streams end when the close begins.
+ * 500 ms is plenty, because pending responses take milliseconds, and event streams end as soon as
+ * the server starts to close.
  */
 const defaultGraceMs = 500;
 
 /**
- * Bounds `close` by a grace period. Connections that never had a request are cut first. During the
- * grace period, pending requests get their response, and new requests get a 503 with `Connection:
- * close`. Then the remaining connections are cut.
+ * Limits `close` to a grace period. Connections that have never had a request are cut immediately.
+ * During the grace period, pending requests get their responses, and new requests get a 503 with
+ * `Connection: close`. Any connections that remain after that are cut.
  */
 export function closeInTime(
   server: ApiInstance,

@@ -1,6 +1,6 @@
-// Serves `/docs`: a page that shows the OpenAPI document and sends requests. It works offline
-// because the gateway serves everything that the page loads. The page contains no secrets. Users
-// enter the credentials that a request needs.
+// Serves `/docs`, a page that shows the OpenAPI document and sends requests. The gateway serves
+// everything that the page loads, so it also works offline. The page doesn't contain any secrets:
+// users enter the credentials that a request needs.
 
 import swaggerUi from '@fastify/swagger-ui';
 import type { ApiInstance } from './http.ts';
@@ -67,8 +67,9 @@ function sendable(method: string, { requestBody, parameters, ...operation }: Ope
 }
 
 /**
- * Removes a pattern that contains `\p{…}`. The page compiles patterns without the `u` flag, so `\p`
- * matches the letter p and valid values are rejected. The gateway still checks the pattern.
+ * Removes a pattern that contains `\p{…}`. The page compiles patterns without the `u` flag, which
+ * makes `\p` match the letter p, so the page would reject valid values. The gateway still checks
+ * the pattern.
  */
 function withoutUnicodePattern(parameter: Parameter): Parameter {
   const { pattern, ...schema } = parameter.schema ?? {};
@@ -76,7 +77,7 @@ function withoutUnicodePattern(parameter: Parameter): Parameter {
 }
 
 export async function registerDocsPage(server: ApiInstance): Promise<void> {
-  // This helps people who only know the gateway's address. The redirect is relative because a proxy
+  // Redirect people who only know the gateway's address. The redirect is relative because a proxy
   // may serve the gateway under a path.
   server.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('docs'));
   await server.register((scope, _options, done) => {
@@ -93,8 +94,8 @@ export async function registerDocsPage(server: ApiInstance): Promise<void> {
         persistAuthorization: false,
         requestInterceptor: acceptJson,
       },
-      // Requests go to the page's own origin even if the public URL differs, because the page's
-      // policy allows no other origin.
+      // Send requests to the page's own origin even if the public URL differs, because the page's
+      // policy doesn't allow any other origin.
       transformSpecification: (document) => ({
         ...document,
         servers: [{ url: '..' }],

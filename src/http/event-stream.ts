@@ -1,5 +1,5 @@
-// Sends server-sent events (HTML standard, section 9.2). Limits how many streams an app may have
-// open, and cuts off clients that don't read.
+// Sends server-sent events (HTML standard, section 9.2). We limit how many streams an app may have
+// open, and disconnect clients that don't read.
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -9,7 +9,7 @@ import type { ApiInstance } from './http.ts';
 import { ProblemError } from './problem.ts';
 
 /**
- * How many streams one app may have open at one gateway. This is enough for a few screens and
+ * Each app may have this many streams open at one gateway, which is enough for a few screens and
  * programs.
  */
 export const maxConnections = 50;
@@ -21,24 +21,27 @@ export type EventSource = (options: {
 
 export type EventStreams = {
   /**
-   * Occupies one of the app's connections while `work` runs.
+   * Occupies one of the app's connections while `work` is running.
    *
-   * @throws ProblemError if the app has too many connections
+   * @throws ProblemError if the app already has too many connections
    */
   within<Result>(appId: string, work: () => Promise<Result>): Promise<Result>;
-  /** Streams the source's events until the client leaves, is too slow, or loses access. */
+  /** Streams the source's events until the client leaves, falls too far behind, or loses access. */
   send(
     request: FastifyRequest,
     reply: FastifyReply,
     appId: string,
     source: EventSource,
   ): Promise<void>;
-  /** Aborted when the gateway closes. */
+  /** Aborted when the gateway is closing. */
   readonly closing: AbortSignal;
 };
 
 export type EventStreamOptions = {
-  /** Whether the app still has access. Called before each chunk, including keep-alive comments. */
+  /**
+   * Checks that the app still has access. We call this before each chunk, including keep-alive
+   * comments.
+   */
   readonly mayRead: (appId: string) => Promise<boolean>;
   readonly logger: Logger;
 };
@@ -49,7 +52,7 @@ export function createEventStreams(
 ): EventStreams {
   const open = new Map<string, number>();
   const closing = new AbortController();
-  // Otherwise a client that stays connected would delay the server's close.
+  // Without this, a client that stays connected would delay the server's close.
   server.addHook('preClose', async () => closing.abort());
 
   const within: EventStreams['within'] = async (appId, work) => {
@@ -114,9 +117,9 @@ function headersFor(request: FastifyRequest): Record<string, string> {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
     'x-request-id': request.id,
-    // No request follows a stream. A kept-alive connection would only delay the shutdown.
+    // No request follows a stream, so keeping the connection alive would only delay the shutdown.
     connection: 'close',
-    // nginx buffers events without this header.
+    // Without this header, nginx buffers events.
     'x-accel-buffering': 'no',
   };
 }
@@ -130,9 +133,9 @@ function tooMany(): ProblemError {
 }
 
 /**
- * Returns the `Last-Event-ID` that a reconnecting client sent.
+ * Returns the `Last-Event-ID` header of a client that is reconnecting.
  *
- * @returns undefined if the header is missing or was sent twice
+ * @returns undefined if the header is missing or occurs twice
  */
 export function lastEventId(request: FastifyRequest): string | undefined {
   const header = request.headers['last-event-id'];

@@ -1,20 +1,20 @@
-// Slows down clients that fail to authenticate. Good credentials are always accepted, so an
-// attacker can't lock out apps behind the same address. The limit only slows down how often an
+// Slows down clients that fail to authenticate. Valid credentials are always accepted, so an
+// attacker can't lock out apps behind the same address. All that the limit affects is how often an
 // attacker learns that a guess was wrong.
 
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 
 /**
- * How many failures get a 401 before the first 429. A dialer with an outdated secret usually fails
- * a few times before its operator notices.
+ * This many failures get a 401 before we respond with the first 429. A dialer with an outdated
+ * secret usually fails a few times before its operator notices.
  */
 const burst = 60;
-/** After the burst, one failure per interval gets a 401. */
+/** After the burst, we send a 401 for one failure per interval. */
 const intervalMs = 1_000;
 /**
- * This bounds memory to a few MB. An attacker with more addresses than this can evict other
- * clients, and gets one burst per address.
+ * Limits memory to a few MB. An attacker with more addresses than this can evict other clients, and
+ * gains one burst per address.
  */
 const maxClients = 10_000;
 
@@ -22,7 +22,7 @@ export type FailedAuthentications = {
   /**
    * Counts a failure.
    *
-   * @returns how many seconds the client should wait, or undefined if it is within the limit
+   * @returns the seconds that the client should wait, or undefined if it's within the limit
    */
   failed(address: string | undefined): number | undefined;
 };
@@ -46,9 +46,9 @@ export function createFailedAuthentications(
 }
 
 /**
- * Returns the IPv4 address, or the /64 prefix of an IPv6 address. A host may choose any address
- * within that prefix (RFC 4291 section 2.5.4). Note that a proxy may have passed on something that
- * isn't an address.
+ * Returns the IPv4 address, or the /64 prefix of an IPv6 address, because a host may choose any
+ * address within that prefix (RFC 4291 section 2.5.4). Note that a proxy may have passed on
+ * something that isn't an address at all.
  */
 function clientKey(address: string | undefined): string {
   if (address === undefined || !ipaddr.isValid(address)) return 'unknown';

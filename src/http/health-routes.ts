@@ -1,5 +1,6 @@
-// `/live`, `/ready` and `/metrics`, for operators and process supervisors. They don't need a token,
-// so bind the port to an address that only operators can reach, or filter these paths in a proxy.
+// `/live`, `/ready` and `/metrics`, for operators and process supervisors. These paths don't need a
+// token, so bind the port to an address that only operators can reach, or filter the paths in a
+// proxy.
 
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
@@ -12,8 +13,8 @@ export type HealthCheck = {
   /** What a failure means. This text is public, so it must not reveal internals. */
   readonly failure: string;
   /**
-   * The check's name in `degraded`, if the gateway stays ready while the check fails. Undefined if
-   * a failure makes the gateway unready.
+   * The name under which `degraded` lists the check if the gateway stays ready while it fails.
+   * Undefined if a failure makes the gateway unready.
    */
   readonly degradedAs?: string;
   check(): Promise<{ readonly ok: boolean; readonly detail?: string }>;
@@ -26,7 +27,7 @@ export type HealthDependencies = {
 };
 
 /**
- * Probes usually give up after one or two seconds. We must respond before that, because the
+ * Probes usually give up after one or two seconds. We must respond earlier than that, because the
  * response names the check that hangs.
  */
 const checkTimeoutMs = 1_000;
@@ -68,13 +69,14 @@ type BoundedCheck = Pick<HealthCheck, 'name' | 'failure' | 'degradedAs'> & {
 };
 
 /**
- * Bounds how long a check may take. If a check hangs, it isn't started again until it returns, so
+ * Limits how long a check may take. A check that hangs isn't started again until it returns, so
  * probes don't pile up behind it.
  */
 function boundedCheck(check: HealthCheck, logger: Logger): BoundedCheck {
   let running: Promise<boolean> | undefined;
   let wasOk = true;
-  // Only log changes. Load balancers probe every second, even during a shutdown or an outage.
+  // Log only changes, because load balancers probe every second, even during a shutdown or an
+  // outage.
   const logChange = (ok: boolean, why: object): boolean => {
     if (!ok && wasOk) logger.warn({ check: check.name, ...why }, 'health check failed');
     if (ok && !wasOk) logger.info({ check: check.name }, 'health check passes again');

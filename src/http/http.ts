@@ -1,4 +1,4 @@
-// The types of the HTTP API's fastify server, and the authentication hook of its routes.
+// The types for the HTTP API's fastify server, and its routes' authentication hook.
 
 import type {
   FastifyBaseLogger,
@@ -26,14 +26,20 @@ export type ApiInstance = FastifyInstance<
 
 /** What a route requires of its client. */
 export type Access = {
-  /** Undefined if something other than a scope decides, e.g. a data table's grants. */
+  /**
+   * Undefined if access doesn't depend on a scope but on something else, e.g. a data table's
+   * grants.
+   */
   readonly scope?: Scope;
   /**
-   * `jwt` reads the `auth` header, `apiKey` reads the `x-api-key` header. The other header is
+   * With `jwt` we read the `auth` header, with `apiKey` the `x-api-key` header. The other header is
    * ignored. Default: `jwt`.
    */
   readonly scheme?: 'jwt' | 'apiKey';
-  /** Name of the path parameter that names the bot. Undefined if the path has no bot. */
+  /**
+   * Name of the path parameter that identifies the bot. Undefined if the path doesn't contain a
+   * bot.
+   */
   readonly botParameter?: string;
   /** Content type of a successful response. Default: JSON. Problems are always JSON. */
   readonly contentType?: 'text/event-stream';
@@ -47,7 +53,7 @@ export type Clients = {
   readonly appOf: (request: FastifyRequest) => App;
   /** Returns the id of the key that verified the token, or undefined for an API key. */
   readonly keyIdOf: (request: FastifyRequest) => string | undefined;
-  /** Returns the bot in the path, which may name it by id or by stream identifier. */
+  /** Returns the bot that the path names, either by its id or by its stream identifier. */
   readonly botOf: (request: FastifyRequest) => Bot;
 };
 
@@ -83,12 +89,14 @@ export function createClients(authenticate: Authenticator, bots: BotDirectory): 
         if (name === undefined) {
           authenticated.set(request, client);
         } else {
-          // If the name isn't an id, the route itself rejects it with a 400. That needs no query.
+          // If the name isn't an id, we don't need a query, because the route itself rejects it
+          // with a 400.
           const bot = authorizeBot(app, name, isId(name) ? await bots.find(name) : undefined);
           authenticated.set(request, { ...client, bot });
         }
         if (scope !== undefined) authorizeScope(app, scope);
-        // We check this last so that a client without access learns nothing about the route.
+        // This check comes last, so that a client without access doesn't learn anything about the
+        // route.
         assertAccepts(request.headers.accept, contentType);
       },
     appOf: (request) => clientOf(request).app,

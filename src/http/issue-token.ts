@@ -1,12 +1,12 @@
-// Issues tokens for the command line and tests. Dialers sign their own.
+// Issues tokens for the command line and tests. Dialers sign their own tokens.
 
 import { SignJWT } from 'jose';
 import type { App } from '../store/apps/app-directory.ts';
 import { isPublicKeyAlgorithm } from '../store/apps/jwt-keys.ts';
 
 /**
- * A token that lives longer than a month is as good as a password. Apps that need such a token have
- * to sign it themselves.
+ * A token that is valid for longer than a month is as good as a password. If an app needs such a
+ * token, it has to sign the token itself.
  */
 export const maxIssuedTokenTtlS = 31 * 86_400;
 

@@ -1,11 +1,12 @@
 // Parses a body's bytes as JSON. If a field occurs twice, the last one wins, as in JSON.parse.
-// Anything else that two parsers could read differently is rejected.
+// Anything else that two parsers could interpret differently is rejected.
 
 import { jsonMistake } from './json-syntax.ts';
 import { invalidRequest, ProblemError } from './problem.ts';
 
 /**
- * JSON between systems must be UTF-8 (RFC 8259 section 8.1). The decoder drops a byte order mark.
+ * JSON that systems exchange must be UTF-8 (RFC 8259 section 8.1). The decoder drops a byte order
+ * mark.
  */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** Replaces invalid bytes with U+FFFD so that the error can say where they are. */
@@ -13,7 +14,7 @@ const lenientUtf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const replacement = '\ufffd';
 const replacementBytes = Buffer.from(replacement);
 
-/** @throws ProblemError that says what is wrong with the body */
+/** @throws ProblemError with a message that describes the mistake, if the body isn't acceptable */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   if (bytes.length === 0) {
     throw invalidBody('The body is empty: JSON is expected at line 1, column 1.');
@@ -25,7 +26,7 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   } catch (error) {
     throw invalidBody(describeMistake(text), error);
   }
-  // We can skip the walk for most bodies because they can't contain a forbidden name.
+  // Most bodies can't contain a forbidden name, so we don't have to walk through them.
   const path = /__proto__|constructor|\\u/.test(text) ? pathToPrototype(body) : undefined;
   if (path === undefined) return body;
   const message = 'is refused: no member may be `__proto__`, or `constructor` with a `prototype`';
@@ -55,24 +56,22 @@ function describeMistake(text: string): string {
   return `The body is not JSON: at ${at} ${expected}${foundAt(text, index)}.`;
 }
 
-/**
- * Quotes the character at `index`, or returns '' if it would be invisible or ambiguous in print.
- */
+/** Quotes the character at `index`. Returns '' if the reader couldn't see or recognise it. */
 function foundAt(text: string, index: number): string {
   const char = String.fromCodePoint(text.codePointAt(index) ?? 0);
   return /^[!-~]$/.test(char) ? `, not \`${char}\`` : '';
 }
 
 /**
- * Returns the line and column of an index, both counted from 1 as in editors. Each character takes
- * up one column, except that a byte order mark doesn't count.
+ * Returns the line and column of an index. Like editors, we count both from 1. Each character
+ * counts as one column, except that a byte order mark isn't counted.
  */
 function placeIn(text: string, index: number): string {
   const lines = text
     .slice(0, index)
     .replace(/^\ufeff/, '')
     .split(/\r\n|\r|\n/);
-  // Dropping the first half of each surrogate pair leaves one code unit per character.
+  // Without the first half of each surrogate pair, there's one code unit per character.
   const before = (lines.at(-1) ?? '').replaceAll(/[\ud800-\udbff]/g, '');
   return `line ${lines.length}, column ${before.length + 1}`;
 }
@@ -105,8 +104,8 @@ type Place = {
  */
 function pathToPrototype(body: unknown): string | undefined {
   if (!isObject(body)) return undefined;
-  // The list grows while we walk it. We don't use recursion because a deep body could overflow the
-  // stack.
+  // The list grows while we walk through it. We don't use recursion because a deeply nested body
+  // could overflow the stack.
   const places: Place[] = [{ value: body, name: '', parent: undefined }];
   for (const place of places) {
     for (const [name, value] of Object.entries(place.value)) {

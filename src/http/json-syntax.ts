@@ -1,6 +1,6 @@
-// Finds where a text stops being JSON (RFC 8259), and what is expected there. JSON.parse often
-// doesn't report the position, and its messages differ between V8 versions. This parser only runs
-// on texts that JSON.parse has rejected.
+// Finds the position at which a text stops being JSON (RFC 8259), and what we would expect there.
+// We need our own parser because JSON.parse often doesn't report the position, and its messages
+// differ between V8 versions. It only runs on texts that JSON.parse has already rejected.
 
 export type JsonMistake = {
   /** Index in the text, or the text's length if the text ends too early. */
@@ -26,8 +26,8 @@ const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 const escaped = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 /**
- * Finds the first mistake. The parser isn't recursive, so a deeply nested body can't overflow the
- * stack.
+ * Finds the first mistake. The parser isn't recursive, which means that a deeply nested body can't
+ * overflow the stack.
  *
  * @returns undefined if the text is JSON
  */
@@ -40,7 +40,7 @@ export function jsonMistake(text: string): JsonMistake | undefined {
 class Reader {
   mistake: JsonMistake | undefined;
   readonly #text: string;
-  /** Closing brackets that are still due, the innermost last. */
+  /** Closing brackets that haven't been read yet. The innermost one comes last. */
   readonly #open: ('}' | ']')[] = [];
   #index = 0;
   #wanted: Wanted = 'value';

@@ -1,5 +1,5 @@
-// Prometheus metrics of one process. Other modules only get the functions that they need, not the
-// registry.
+// One process's Prometheus metrics. Other modules don't get the registry, only the functions that
+// they need.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
@@ -26,10 +26,12 @@ export type Metrics = {
   endpointsFailing(byApp: ReadonlyMap<string, number>): void;
 };
 
-/** Sampling interval for the event loop delay. Each sample wakes the process. */
+/** Sampling interval for the event loop delay. Keep in mind that each sample wakes the process. */
 const loopDelayEveryMs = 10;
 
-/** Counters for the bots' audio streams since this process started, and the current levels. */
+/**
+ * Counters for the bots' audio streams since this process started, as well as the current levels.
+ */
 export type StreamMetric = {
   readonly open: number;
   readonly framesSent: number;
@@ -43,7 +45,7 @@ export type StreamMetric = {
   readonly heldBytes: number;
 };
 
-/** Counters of this process's media workers since they started. */
+/** The counters of this process's media workers since the workers started. */
 export type MediaMetric = {
   readonly packetsReceived: number;
   readonly packetsDiscarded: number;
@@ -125,8 +127,8 @@ export function createMetrics(
 
 type End = Pick<CallEnd, 'outcome' | 'sipStatus'>;
 
-// Every counter is 0 at the first scrape. If a counter only appeared with the value 1, Prometheus
-// wouldn't see it rise, and the first dead letter wouldn't raise an alert.
+// Make sure that every counter is 0 at the first scrape. If a counter first appeared with the value
+// 1, Prometheus wouldn't see it rise, and the first dead letter wouldn't raise an alert.
 
 function endMetrics(registry: Registry): Counter<'outcome' | 'fault'> {
   const ended = new Counter({
@@ -203,7 +205,7 @@ const rtpCounters = {
 function mediaMetrics(registry: Registry, read: () => Promise<MediaMetric>): () => Promise<void> {
   const setRtp = counters(registry, rtpCounters);
   const setStreams = streamMetrics(registry);
-  // The media workers hold the counts, so we ask them on each scrape.
+  // The counts are in the media workers, so we ask them on each scrape.
   return async () => {
     const now = await read();
     setRtp(now);
@@ -241,7 +243,8 @@ function counters<Member extends string>(
   );
   return (now) => {
     for (const [member, counter] of all) {
-      // If a worker dies, its counts are lost. Prometheus can handle a counter reset.
+      // If a worker dies, its counts are lost. That's fine, because Prometheus can handle a counter
+      // reset.
       counter.reset();
       counter.inc(now[member]);
     }
@@ -249,15 +252,15 @@ function counters<Member extends string>(
 }
 
 /**
- * Metrics of the process itself. Sampling starts with the first scrape, so it never wakes a process
- * that isn't scraped.
+ * Metrics about the process itself. Sampling starts with the first scrape, so a process that is
+ * never scraped isn't woken up.
  */
 function processMetrics(registry: Registry): () => Promise<void> {
   let measuring: Promise<void> | undefined;
   const start = async (): Promise<void> => {
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopDelayEveryMs });
-    // Without a sample the delays would be NaN. A sample needs two turns of the event loop, so on a
-    // busy machine a single long pause may not yield one.
+    // Without at least one sample, the delays would be NaN. A sample needs two turns of the event
+    // loop, so if the machine is busy, a single long pause may not yield one.
     for (let turn = 0; turn < 3; turn += 1) await pause(loopDelayEveryMs);
   };
   return () => (measuring ??= start());

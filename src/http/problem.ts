@@ -1,7 +1,7 @@
-// Turns every error that leaves the API into a problem document (RFC 9457). Throw a `ProblemError`
-// for errors that the client should read. Any other error becomes a 500, or a 503 while the
-// database is unreachable. In that case the document doesn't reveal the cause, but operators can
-// find it in the log by the document's request id.
+// Turns every error that leaves the API into a problem document (RFC 9457). If the client should
+// read the error's message, throw a `ProblemError`. Any other error becomes a 500, or a 503 while
+// the database is unreachable. Those documents don't reveal the cause, but operators can find it in
+// the log by the document's request id.
 
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
@@ -10,7 +10,10 @@ import type { MemberError } from '../calls/contract/schema.ts';
 import { ReadRefusedError } from '../store/reads.ts';
 import { isConflict, isUnreachable } from '../store/sql-errors.ts';
 
-/** The status and title of each kind. The problems table in src/api/README.md is made from them. */
+/**
+ * The status and title of each kind of problem. The problems table in src/api/README.md is
+ * generated from this object.
+ */
 export const problemKinds = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
   unauthorized: { status: 401, title: 'Credentials are missing or not valid' },
@@ -39,7 +42,7 @@ export type { MemberError };
 type ProblemExtras = {
   readonly errors?: readonly MemberError[];
   readonly retryAfterS?: number;
-  /** The scheme in a 401's `WWW-Authenticate` header. Default: `Bearer`. */
+  /** The scheme for the `WWW-Authenticate` header of a 401. Default: `Bearer`. */
   readonly challenge?: string;
   /** The methods that the address accepts, for a 405. */
   readonly allow?: readonly string[];
@@ -83,7 +86,7 @@ export function problemHeaders(problem: ProblemError): Record<string, string> {
     'cache-control': 'no-store',
     ...(problem.retryAfterS === undefined ? {} : { 'retry-after': String(problem.retryAfterS) }),
     ...(problem.allow === undefined ? {} : { allow: problem.allow.join(', ') }),
-    // A 401 must name the scheme (RFC 9110 section 11.6.1). Note that clients send their
+    // A 401 must name the scheme (RFC 9110 section 11.6.1), even though our clients send their
     // credentials in the `auth` or `x-api-key` header, not in `Authorization`.
     ...(problem.kind === 'unauthorized'
       ? { 'www-authenticate': `${problem.challenge} realm="offhook"` }
@@ -91,7 +94,7 @@ export function problemHeaders(problem: ProblemError): Record<string, string> {
   };
 }
 
-/** Returns the document as text because a response schema could change or reject an object. */
+/** Returns the document as text, because a response schema could change or reject an object. */
 export function problemBody(problem: ProblemError, requestId: string): string {
   const { status, title } = problemKinds[problem.kind];
   return JSON.stringify({
@@ -145,14 +148,14 @@ export const problemSchema = z
   });
 
 /**
- * In bytes. A request with every field at its limit is smaller than 40 KiB. The rest is room for
- * fields that we ignore.
+ * In bytes. Even with every field at its limit, a request is smaller than 40 KiB. The rest leaves
+ * room for fields that we ignore.
  */
 export const defaultBodyLimit = 256 * 1_024;
 
 /**
- * How long clients should wait while a dependency is unreachable. Most restarts and fail-overs are
- * faster.
+ * Tells clients when to retry while a dependency is unreachable. Most restarts and fail-overs are
+ * faster than this.
  */
 export const dependencyRetryAfterS = 5;
 
@@ -199,7 +202,7 @@ function fromFastify(error: FastifyError, bodyLimit: number): ProblemError | und
   const cause = { cause: error };
   switch (error.statusCode ?? 500) {
     case 400:
-      // Either a wrong Content-Length, or a bad escape in the path.
+      // The cause is either a wrong Content-Length, or a bad escape in the path.
       return new ProblemError('invalid-request', sentence(error.message), cause);
     case 403: // The path leads out of the folder of static files.
     case 404:

@@ -1,4 +1,5 @@
-// Parts that all documented routes share: problem documents as errors, and the security schemes.
+// The parts that all documented routes have in common: problem documents as errors, and the
+// security schemes.
 
 import type { z } from 'zod';
 import { problemSchema } from './problem.ts';
@@ -17,9 +18,7 @@ const descriptions = {
   503: 'The database, or another service that the request needs, is unreachable; or too many reads of the account are under way; or this read took too long. See `Retry-After`',
 } as const;
 
-/**
- * Describes the 429 response of a route that only sends it to clients that fail to authenticate.
- */
+/** Describes the 429 response for routes that only send it to clients that fail to authenticate. */
 const tooManyFailuresDescription =
   'Too many requests with bad credentials came from the same address. Requests with good credentials are still accepted. See `Retry-After`';
 
@@ -51,7 +50,10 @@ export function responses<Success extends z.ZodType>(
   };
 }
 
-/** Like `responses`, for a route that returns 202 because its work continues (RFC 9110, 15.3.3). */
+/**
+ * Like `responses`, but for a route that returns 202 because its work isn't finished yet (RFC 9110,
+ * 15.3.3).
+ */
 export function accepted<Success extends z.ZodType>(
   description: string,
   success: Success,

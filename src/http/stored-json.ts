@@ -1,16 +1,16 @@
-// Checks JSON from clients before it is stored. It limits size and depth, and rejects values that
+// Checks clients' JSON before it is stored. We limit its size and depth, and reject values that
 // PostgreSQL can't store.
 
 /**
- * No honest client nests deeper. An attacker would, to break code that walks JSON recursively,
- * including PostgreSQL's parser.
+ * Honest clients don't nest deeper than this. An attacker might, to break code that walks through
+ * JSON recursively, including PostgreSQL's parser.
  */
 const maxDepth = 32;
 
 /**
  * Checks a value that was parsed from JSON.
  *
- * @returns what is wrong with the value, or undefined if it may be stored
+ * @returns a description of what is wrong with the value, or undefined if it may be stored
  */
 export function jsonProblem(value: unknown, maxBytes: number): string | undefined {
   const problem = walk(value, 0);
@@ -40,8 +40,8 @@ function stringProblem(text: string): string | undefined {
 }
 
 /**
- * Serialises a value with its fields in alphabetical order. Equal values therefore give equal texts
- * to hash or compare.
+ * Serialises a value with its fields in alphabetical order, so that equal values produce equal
+ * texts, which we can hash or compare.
  */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, child: unknown) =>

@@ -1,9 +1,10 @@
-// Checks a token's claims once its signature has been verified. The error names the wrong claim.
+// Checks a token's claims once its signature has been verified. The error names the claim that is
+// wrong.
 
 import { errors, type JWTPayload } from 'jose';
 
 /**
- * The clocks of dialers and gateways differ a little. If they differ by more than 30 s, the
+ * Dialers' and gateways' clocks always differ a little. If they differ by more than 30 s, the
  * operator should notice.
  */
 export const clockToleranceS = 30;
@@ -11,16 +12,18 @@ export const clockToleranceS = 30;
 export type ClaimRules = {
   /** Accepted values of `aud`, if the token has this claim (RFC 7519 section 4.1.3). */
   readonly audiences: readonly string[];
-  /** A token's maximum lifetime in seconds. Undefined if only the token itself limits it. */
+  /**
+   * The maximum lifetime of a token in seconds. Undefined if only the token itself limits its
+   * lifetime.
+   */
   readonly maxTtlS: number | undefined;
   readonly nowS: number;
 };
 
 /**
- * Checks the rules that jose doesn't check. jose has already verified that `iat` and `exp` are
- * numbers.
+ * Checks the rules that jose doesn't. By now, jose has verified that `iat` and `exp` are numbers.
  *
- * @returns the message about the wrong claim, or undefined if all are right
+ * @returns the message about the wrong claim, or undefined if all claims are right
  */
 export function wrongClaim(
   { iat, exp = Number.NaN, aud }: JWTPayload,
@@ -32,8 +35,8 @@ export function wrongClaim(
   if (iat !== undefined && iat > nowS + clockToleranceS) {
     return 'The claim `iat` is in the future.';
   }
-  // Without `iat`, the token must expire within the maximum lifetime from now, give or take the
-  // clock tolerance.
+  // If there's no `iat`, the token must expire within the maximum lifetime from now, give or take
+  // the clock tolerance.
   const livesS = iat === undefined ? exp - nowS - clockToleranceS : exp - iat;
   if (maxTtlS !== undefined && livesS > maxTtlS) {
     return `The claim \`exp\` is too late: tokens of this app may live for ${maxTtlS} s from \`iat\`, or from now if they have no \`iat\`.`;

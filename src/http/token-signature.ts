@@ -1,6 +1,6 @@
 // Finds the app that signed a token. Until the signature is verified, all rejections look the same
-// and take about the same time. If the app is unknown, or the algorithm isn't the app's, we check
-// the signature against a decoy key.
+// and take about the same time. That's why we check the signature against a decoy key if the app is
+// unknown, or if the token's algorithm isn't the one that the app registered.
 
 import {
   createPublicKey,
@@ -27,11 +27,11 @@ import { clockToleranceS, describeClaimError } from './token-claims.ts';
 
 const maxAppIdLength = 128;
 /**
- * How many verified tokens are cached. Dialers usually send the same token with each request until
- * it expires. The cache uses at most 4 MB.
+ * We cache this many verified tokens, because dialers usually send the same token with each request
+ * until it expires. The cache uses at most 4 MB.
  */
 const maxCachedTokens = 1_000;
-/** In characters. Longer tokens are unusual, so we don't cache them. */
+/** Tokens with more characters than this are unusual, so we don't cache them. */
 const maxCachedChars = 2_000;
 
 export type VerifiedToken =
@@ -40,11 +40,11 @@ export type VerifiedToken =
       readonly kind: 'verified';
       readonly app: App;
       readonly claims: JWTPayload;
-      /** Id of the app's key that verified the signature. */
+      /** Id of the key, one of the app's, that verified the signature. */
       readonly keyId: string;
     }
   | { readonly kind: 'wrong-claim'; readonly message: string; readonly cause: unknown }
-  /** We know nothing about the sender. */
+  /** The sender could be anyone. */
   | { readonly kind: 'unverified'; readonly cause?: unknown };
 
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>;
@@ -56,8 +56,8 @@ export function createTokenVerifier(apps: AppDirectory): TokenVerifier {
 type Verified = Extract<VerifiedToken, { kind: 'verified' }>;
 
 /**
- * Caches verified tokens. If the app changes or is revoked, the directory returns a different
- * object or undefined, and the token is verified again.
+ * Caches verified tokens. If an app is changed or revoked, the directory returns a different object
+ * or undefined, which means that the token has to be verified again.
  */
 function cached(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
   const known = new LRUCache<string, Verified>({ max: maxCachedTokens });
@@ -104,14 +104,14 @@ function createVerifier(apps: AppDirectory): TokenVerifier {
 }
 
 /**
- * Compares whole seconds, as jose does. There's no need to check `nbf` again, because it was
- * already in the past.
+ * Compares whole seconds, as jose does. We don't need to check `nbf` again, because it was already
+ * in the past when the token was verified.
  */
 function hasExpired({ exp = 0 }: JWTPayload): boolean {
   return exp <= Math.floor(Date.now() / 1_000) - clockToleranceS;
 }
 
-/** What an unverified token claims about its app and key. */
+/** What an unverified token claims about its app and key. None of it can be trusted. */
 type Hints = {
   readonly appId: string;
   readonly algorithm: JwtAlgorithm;
@@ -135,8 +135,8 @@ function readHints(token: string): Hints | undefined {
 }
 
 /**
- * Whether a part is base64url without padding (RFC 7515 section 2), with zero bits beyond the last
- * byte (RFC 4648 section 3.5). Otherwise the same token could be written in many ways, and slip
+ * Checks that a part is base64url without padding (RFC 7515 section 2), with zero bits beyond the
+ * last byte (RFC 4648 section 3.5). Otherwise one token could be written in many ways, and slip
  * past a list of revoked tokens.
  */
 function isCanonical(part: string): boolean {
@@ -166,7 +166,7 @@ type Verification =
   | { readonly claims?: never; readonly keyId?: never; readonly error: unknown };
 
 /**
- * Tries the keys one after the other. They include the old key during a rotation's grace period.
+ * Tries the keys one after the other. During a rotation's grace period, they include the old key.
  */
 async function verifyWithAny(
   token: string,
@@ -191,13 +191,13 @@ async function verifyWithAny(
 }
 
 /**
- * Makes a random key for each algorithm. We check the tokens of unknown apps and keys against them,
- * so that the response time doesn't reveal which app ids exist.
+ * Makes a random key for each algorithm. If a token names an unknown app or key, we check the token
+ * against one of these keys, so the response time doesn't reveal which app ids exist.
  */
 function makeDecoyKeys(): Readonly<Record<JwtAlgorithm, KeyObject>> {
   const secret = createSecretKey(randomBytes(64));
-  // Any odd 2048-bit random number will do, because nothing checks that it's a product of two
-  // primes.
+  // Any odd 2048-bit random number will do, because nothing checks that the modulus is a product of
+  // two primes.
   const modulus = randomBytes(256);
   modulus[0] = 0x80 | (modulus[0] ?? 0);
   modulus[255] = 0x01 | (modulus[255] ?? 0);

@@ -1,4 +1,5 @@
-// Checks requests with zod schemas. All of a request's mistakes end up in one problem.
+// Checks requests with zod schemas. If a request contains several mistakes, one problem lists all
+// of them.
 
 import type { FastifySchemaCompiler } from 'fastify';
 import { z } from 'zod';
@@ -6,7 +7,8 @@ import { describeIssues } from '../lib/issues.ts';
 import { invalidRequest, type MemberError } from './problem.ts';
 
 /**
- * Nobody reads more than this, and a body full of mistakes must not cause a far larger response.
+ * Nobody reads more errors than this, and a body full of mistakes must not cause a far larger
+ * response.
  */
 export const maxErrors = 100;
 
@@ -25,8 +27,8 @@ export const exceptBody: FastifySchemaCompiler<unknown> = (part) =>
   part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part);
 
 /**
- * Adds the location to an error that would be ambiguous without it. For example, a header may share
- * its name with a parameter, and the body as a whole has no name.
+ * Adds the location to an error that would be ambiguous without it. For example, a header may have
+ * the same name as a parameter, and the body as a whole doesn't have a name.
  */
 export function withPlace(
   { path, message }: MemberError,

@@ -14,12 +14,15 @@ const maxMs = maxMinutes * 60_000;
 const maxRateHz = 48_000;
 const outputRateHz = 8_000;
 
-/** Maximum number of inner loop steps that the main thread may run. A step takes about 2 ns. */
+/**
+ * If a conversion needs more inner loop steps than this, it doesn't run on the main thread. A step
+ * takes about 2 ns.
+ */
 const maxQuickSteps = 1_000_000;
 
 /**
- * Converts a file. Never throws, not even for garbage: `problem` describes in words what is wrong
- * with the file.
+ * Converts a file. This never throws, not even for garbage. Instead, `problem` describes what is
+ * wrong with the file.
  */
 export function convert(file: Buffer): Conversion {
   const opened = openSound(file);
@@ -32,7 +35,7 @@ export function convert(file: Buffer): Conversion {
   return { ok: true, mulaw };
 }
 
-/** Whether the conversion is short enough for the main thread. */
+/** Checks whether the conversion is short enough for the main thread. */
 export function isQuick(file: Buffer): boolean {
   const opened = openSound(file);
   if (!opened.ok) return true;

@@ -1,5 +1,5 @@
-// Converts sounds. Short conversions run directly on the main thread, longer ones in a thread that
-// ends when it's idle.
+// Converts sounds. Short conversions run directly on the main thread. Longer ones run in a separate
+// thread, which we stop when it has been idle for a while.
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
@@ -16,11 +16,14 @@ export type Converter = {
   close(): Promise<void>;
 };
 
-/** This is generous, since ten minutes of audio at 48 kHz take about 3 s on one core. */
+/** 30 s is generous, since ten minutes of audio at 48 kHz take about 3 s on one core. */
 const conversionTimeoutMs = 30_000;
-/** Maximum number of waiting conversions. Each keeps a file of up to 10 MB in memory. */
+/**
+ * Limits the conversions that are waiting, because each of them keeps a file of up to 10 MB in
+ * memory.
+ */
 const maxWaiting = 10;
-/** How long we keep an idle thread. Sounds are often uploaded one after another. */
+/** We keep an idle thread for this long, because sounds are often uploaded one after another. */
 const idleMs = 10_000;
 
 export function createConverter(): Converter {
@@ -41,7 +44,7 @@ export function createConverter(): Converter {
     worker ??= spawnWorker(siblingModule('./conversion-worker', import.meta.url), undefined);
     try {
       const converted = await convertIn(worker, file);
-      // `terminate` can't fail: Node resolves its promise when the thread has exited.
+      // `terminate` can't fail, because Node resolves its promise when the thread has exited.
       idle = setTimeout(() => {
         stop().catch(() => undefined);
       }, idleMs);

@@ -1,16 +1,13 @@
 // Downsamples a recording to telephone rate with a polyphase windowed-sinc filter. The filter
-// removes frequencies that would alias into the lower band, because aliased sibilants sound like
-// tones.
+// removes frequencies that would otherwise alias into the lower band, where aliased sibilants sound
+// like tones.
 
 /**
  * The sinc's zero crossings on each side. With this window, the filter attenuates the stop band by
  * more than 60 dB.
  */
 const halfWidth = 24;
-/**
- * Cutoff as a share of the lower Nyquist frequency. The remainder leaves room for the filter's
- * slope.
- */
+/** Cutoff as a share of the lower Nyquist frequency. The rest is needed for the filter's slope. */
 const passBand = 0.94;
 
 export function resample(samples: Int16Array, fromHz: number, toHz: number): Int16Array {
@@ -34,7 +31,7 @@ export function resample(samples: Int16Array, fromHz: number, toHz: number): Int
   return output;
 }
 
-/** Returns what resampling costs in inner loop steps, per output sample and for the setup. */
+/** Returns the cost of resampling in inner loop steps, both per output sample and for the setup. */
 export function filterCost(
   fromHz: number,
   toHz: number,
@@ -42,7 +39,7 @@ export function filterCost(
   if (fromHz === toHz) return { perSample: 0, once: 0 };
   const taps = 2 * Math.ceil((halfWidth * fromHz) / toHz) + 1;
   const phases = toHz / greatestCommonDivisor(fromHz, toHz);
-  // Each tap in each filter needs three trigonometric functions.
+  // Computing a filter requires three trigonometric functions per tap.
   return { perSample: taps, once: 30 * phases * taps };
 }
 

@@ -1,12 +1,15 @@
-// Fetches a WAV file over HTTP. We connect only to addresses that the guard permits, and don't
-// follow redirects, because those could lead to unchecked addresses.
+// Fetches a WAV file over HTTP. We connect only to addresses that the guard permits. We also don't
+// follow redirects, because they could lead to addresses that we haven't checked.
 
 import type { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
 import { maxFileBytes } from './conversion.ts';
 
-/** Validators for the copy in memory. They let the server tell us whether that copy is current. */
+/**
+ * Validators for the copy in memory, with which the server can tell us whether that copy is
+ * current.
+ */
 export type Validators = { readonly etag?: string; readonly lastModified?: string };
 
 export type Fetched =
@@ -18,8 +21,8 @@ export type Fetched =
 
 export type SoundFetcher = {
   /**
-   * Checks the URL without using the network. If the host is a name, `fetch` checks the addresses
-   * to which the name resolves.
+   * Checks the URL without using the network. If the host is a name, the addresses to which it
+   * resolves are checked later, by `fetch`.
    */
   mayFetch(url: URL): boolean;
   /** Fetches the file unless it's unchanged. Never rejects. */
@@ -31,14 +34,16 @@ export type SoundFetcherOptions = {
   /** Guard for https URLs. */
   readonly guard: AddressGuard;
   /**
-   * Guard for http URLs. Since any host on the path can tamper with http, this guard permits only
+   * Guard for http URLs. Any host on the path can tamper with http, so this guard permits only
    * private networks that have been allowed explicitly.
    */
   readonly privateGuard: AddressGuard;
   readonly timeoutMs?: number;
 };
 
-/** Time limit for connecting and downloading together. At 8 Mbit/s, it's enough for 10 MB. */
+/**
+ * Connecting and downloading together may take this long, which is enough for 10 MB at 8 Mbit/s.
+ */
 const defaultTimeoutMs = 10_000;
 const maxValidatorLength = 1_024;
 
@@ -152,7 +157,7 @@ function isNotAllowed(error: unknown): boolean {
 }
 
 /**
- * Returns the error's code. We don't use its message, because that may contain addresses in our
+ * Returns the error's code instead of its message, because the message may contain addresses in our
  * network.
  */
 function errorCode(error: unknown): string {

@@ -1,5 +1,5 @@
-// Loads a sound for a call. It's either one of the account's stored sounds, which we cache until
-// it's replaced, or a sound by URL.
+// Loads a sound for a call. The sound is either one of the account's stored sounds, which we cache
+// until it's replaced, or it comes from a URL.
 
 import { LRUCache } from 'lru-cache';
 import type { Sound } from '../calls/playback/playback.ts';
@@ -18,10 +18,10 @@ export type SoundLoaderDependencies = {
 };
 
 export function createSoundLoader({ store, urls, logger }: SoundLoaderDependencies): SoundPort {
-  // Room for an hour and a half of audio. In practice, a node's calls play the same handful of
-  // sounds.
+  // The cache has room for an hour and a half of audio. In practice, all calls on a node play the
+  // same handful of sounds.
   const cache = new LRUCache<string, Stored>(soundCacheLimits);
-  /** Reads in progress, by requested version. Calls that start at the same time share a read. */
+  /** Reads in progress, by requested version. Calls that start at the same time share one read. */
   const reading = new Map<string, Promise<Stored | undefined>>();
 
   const read = async (accountId: string, name: string): Promise<Stored | undefined> => {

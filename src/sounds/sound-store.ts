@@ -1,4 +1,4 @@
-// Stores accounts' sounds in SQL, in the format that calls play.
+// Stores accounts' sounds in the database, in the format that calls play.
 
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -29,8 +29,8 @@ export type SoundStore = {
   /** @returns false if there's no such sound */
   remove(accountId: string, name: string): Promise<boolean>;
   /**
-   * Returns the last upload's version, or undefined if there's no such sound. Each upload creates a
-   * new version.
+   * Returns the latest upload's version, or undefined if there's no such sound. Each upload creates
+   * a new version.
    */
   version(accountId: string, name: string): Promise<string | undefined>;
   read(
@@ -41,18 +41,18 @@ export type SoundStore = {
 
 export type SoundLimits = { readonly maxSounds: number; readonly maxBytes: number };
 
-/** Limits per account. 500 MB are about 17 hours of audio. */
+/** Limits per account. 500 MB correspond to about 17 hours of audio. */
 export const soundLimits: SoundLimits = { maxSounds: 1_000, maxBytes: 500_000_000 };
 
 const columns =
   'name, octet_length(mulaw) as bytes, created_at as "createdAt", updated_at as "updatedAt"';
 
-/** Class of the advisory locks on accounts' sounds. */
+/** Class of the advisory locks that protect accounts' sounds. */
 const lockClass = 1_936_684_404;
 
 /**
- * Stores a sound unless the account is at its limits. If the upload replaces a sound, the old one
- * doesn't count towards them.
+ * Stores a sound unless the account has reached its limits. If the upload replaces a sound, the old
+ * sound doesn't count towards the limits.
  */
 const putStatement = `
 with others as (
@@ -127,7 +127,8 @@ export function createSoundStore(
 }
 
 /**
- * Locks an account's sounds. Otherwise two simultaneous uploads could exceed the limits together.
+ * Locks an account's sounds. Without the lock, two simultaneous uploads could together exceed the
+ * limits.
  */
 async function lockSounds(client: PoolClient, accountId: string): Promise<void> {
   await client.query('select pg_advisory_xact_lock($1, hashtext($2))', [lockClass, accountId]);
@@ -142,12 +143,12 @@ function limitMessage({ maxSounds, maxBytes }: SoundLimits): string {
 }
 
 /**
- * An account's sounds as its apps see them. Apps upload files, which the library stores in the
+ * An account's sounds as its apps see them. Apps upload files, and the library converts them to the
  * format that calls play.
  */
 export type SoundLibrary = Pick<SoundStore, 'list' | 'find' | 'remove'> & {
   /**
-   * Converts and stores a file. If it's unreadable, `problem` describes in words what is wrong with
+   * Converts and stores a file. If the file can't be read, `problem` describes what is wrong with
    * it.
    */
   put(

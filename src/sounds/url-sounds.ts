@@ -1,5 +1,5 @@
-// Sounds by URL, cached in memory. We revalidate each sound at most once a minute. If its server
-// fails, the cached copy stays usable for a day.
+// Loads sounds by URL and caches them in memory. We revalidate each sound at most once a minute. If
+// its server fails, we can keep using the cached copy for a day.
 
 import { LRUCache } from 'lru-cache';
 import type { Sound } from '../calls/playback/playback.ts';
@@ -16,8 +16,8 @@ export type UrlSoundsDependencies = {
 };
 
 /**
- * Limits the cache by bytes of audio. Each sound also counts with a fixed overhead, which limits
- * the number of tiny sounds.
+ * Limits the cache by bytes of audio. On top of its audio, each sound counts with a fixed overhead,
+ * which also limits the number of tiny sounds.
  */
 export const soundCacheLimits = {
   maxSize: 48_000_000,
@@ -26,7 +26,7 @@ export const soundCacheLimits = {
 const revalidateAfterMs = 60_000;
 const staleForMs = 24 * 3_600_000;
 /**
- * Maximum number of running and waiting fetches. A running fetch keeps a file of up to 10 MB in
+ * Limits the fetches that are running or waiting. Each running fetch keeps a file of up to 10 MB in
  * memory.
  */
 const turnLimits = { running: 4, waiting: 100 };
@@ -34,16 +34,16 @@ const turnLimits = { running: 4, waiting: 100 };
 type Copy = {
   readonly sound: Sound;
   readonly validators: Validators;
-  /** When we last asked the server, regardless of its response. */
+  /** The time of our last request to the server, regardless of its response. */
   readonly askedAtMs: number;
-  /** When we last knew that this copy was current. */
+  /** The last time at which we knew that this copy was current. */
   readonly validAtMs: number;
 };
 
 export class UrlSounds {
   readonly #dependencies: UrlSoundsDependencies;
   readonly #copies = new LRUCache<string, Copy>(soundCacheLimits);
-  /** Loads in progress, by URL. Calls that start at the same time share a load. */
+  /** Loads in progress, by URL. Calls that start at the same time share one load. */
   readonly #loading = new Map<string, Promise<SoundResult>>();
   readonly #turns = takeTurns(turnLimits, () => new Error('too many sounds are being fetched'));
 
@@ -112,8 +112,8 @@ export class UrlSounds {
   }
 
   /**
-   * Falls back on the copy for up to a day if the server fails, or sends something that isn't a
-   * sound.
+   * Falls back on the cached copy for up to a day if the server fails, or sends something that
+   * isn't a sound.
    */
   #fallBack(key: string, url: URL, copy: Copy | undefined, reason: string): SoundResult {
     const now = this.#dependencies.nowMs();

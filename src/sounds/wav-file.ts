@@ -1,6 +1,6 @@
-// Reads the WAV files that API clients upload: RIFF/WAVE with PCM, float, µ-law or A-law, plain or
-// as WAVE_FORMAT_EXTENSIBLE. We don't trust any length in the file. Nothing here throws: problems
-// are described in words instead.
+// Reads the WAV files that API clients upload: RIFF/WAVE with PCM, float, µ-law or A-law, either
+// plain or as WAVE_FORMAT_EXTENSIBLE. We don't trust any length in the file. Nothing here throws.
+// Instead, problems are described in words.
 
 import { decodeTable } from '../media/g711.ts';
 
@@ -8,7 +8,7 @@ export type WavFile = {
   readonly codec: WavCodec;
   readonly channels: number;
   readonly sampleRateHz: number;
-  /** Samples in each channel, at least 1. */
+  /** Number of samples in each channel, at least 1. */
   readonly length: number;
   /**
    * Returns a sample as a 16-bit value, regardless of the file's format. `index` and `channel`
@@ -28,9 +28,9 @@ type WavFormat = Pick<WavFile, 'codec' | 'channels' | 'sampleRateHz'> & {
   readonly bytes: number;
 };
 
-/** The telephone sample rate, because we don't upsample. */
+/** We don't upsample, so the minimum is the telephone sample rate. */
 const minRateHz = 8_000;
-/** A limit on the channels keeps a broken header from dictating buffer sizes. */
+/** The channels are limited so that a broken header can't dictate buffer sizes. */
 const maxChannels = 32;
 
 const codecs: Readonly<Record<number, WavCodec>> = { 1: 'PCM', 3: 'float', 6: 'A-law', 7: 'µ-law' };
@@ -59,8 +59,9 @@ export function openWav(file: Buffer, { maxRateHz }: { maxRateHz: number }): Wav
 
 /**
  * Yields the file's chunks. A chunk consists of a four-letter id, a length, and the content, padded
- * to an even length. Programs that write to a pipe can't fill in the length. If they leave 4 GB
- * there, the content extends to the end of the file. A length of 0 means empty content.
+ * to an even length. Programs that write to a pipe can't fill in the length afterwards. If such a
+ * program has left a length of 4 GB, the content extends to the end of the file. A length of 0
+ * means that the content is empty.
  */
 function* chunksOf(file: Buffer): Generator<{ readonly id: string; readonly content: Buffer }> {
   for (let at = 12; at + 8 <= file.length; ) {
@@ -120,8 +121,8 @@ function sampleReader(content: Buffer, { codec, bytes }: WavFormat): (at: number
     const table = decodeTable[codec === 'µ-law' ? 'PCMU' : 'PCMA'];
     return (at) => table[content[at] ?? 0] ?? 0;
   }
-  // 8-bit samples are unsigned, wider ones are signed. We keep the top 16 bits, because the rest is
-  // below the noise on any phone line.
+  // 8-bit samples are unsigned, while wider ones are signed. We keep the top 16 bits, because the
+  // rest is below the noise on any phone line.
   if (bytes === 1) return (at) => ((content[at] ?? 128) - 128) << 8;
   return (at) => content.readInt16LE(at + bytes - 2);
 }

@@ -73,8 +73,8 @@ export class BotSender {
 }
 
 /**
- * Keeps the far end's last second of audio while the bot isn't reading. Each new frame then
- * replaces the oldest one, so a slow bot's backlog never exceeds one second.
+ * Keeps the far end's audio while the bot isn't reading. Once a full second is unsent, each new
+ * frame replaces the oldest one, so a slow bot's backlog never exceeds one second.
  */
 class UnsentFrames {
   readonly #frames = Buffer.alloc(unsentCapacity * frameBytes);
