@@ -1,4 +1,4 @@
-// Stores the definitions of data tables, and their rows.
+// Stores data table definitions, and the tables' rows.
 
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../calls/ports.ts';
@@ -20,7 +20,7 @@ export type DataTables = {
   /**
    * Stores a definition. Existing rows don't change.
    *
-   * @returns false if a table of that name exists and `replace` is false
+   * @returns false if a table with that name already exists and `replace` is false
    */
   define(table: DefinedTable, options: { readonly replace: boolean }): Promise<boolean>;
   /** Returns the tables of all accounts, ordered by account and name. */

@@ -1,7 +1,7 @@
-// Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. `pg` connects to both,
-// so the rest of the code treats them alike, including their errors. On PostgreSQL there are three
-// kinds of connection, so that neither calls nor the lease wait for API clients' reads. PGlite has
-// a single session.
+// Opens the database, which is either PostgreSQL at a configured URL or PGlite in a worker thread.
+// We connect to both with `pg`, so the rest of the code can treat the two alike, including their
+// errors. On PostgreSQL we use three kinds of connection, so that neither calls nor the lease have
+// to wait for API clients' reads. PGlite only has a single session.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type PoolConfig } from 'pg';
@@ -18,7 +18,7 @@ export type Database = {
   readonly kind: 'postgres' | 'pglite';
   /** Connections for calls and all other work. */
   readonly pool: Pool;
-  /** A connection that only the lease renewals use. */
+  /** A connection that is reserved for lease renewals. */
   readonly leasePool: Pool;
   /** Connections for reads by API clients. */
   readonly reads: Reads;
@@ -31,8 +31,8 @@ export type DatabaseOptions = {
   readonly dataDir: string;
   readonly logger: Logger;
   /**
-   * Called if the embedded database dies. Nothing can be stored from then on, so the process should
-   * exit.
+   * Called if the embedded database dies. The process should then exit, because it can't store
+   * anything any more.
    */
   readonly onFatal?: (error: Error) => void;
 };
@@ -41,17 +41,17 @@ const timeouts = {
   /** How long a caller waits for a free connection, or for a new connection to open. */
   connectionTimeoutMillis: 10_000,
   /**
-   * All statements are small. If a statement takes this long, it's stuck, and its caller has given
-   * up anyway.
+   * All statements are small, so one that takes this long is stuck, and its caller has given up
+   * anyway.
    */
   statement_timeout: 15_000,
   lock_timeout: 10_000,
   idle_in_transaction_session_timeout: 30_000,
-  /** The client's own limit, in case the server disappeared without closing the connection. */
+  /** The client's own limit, in case the server has disappeared without closing the connection. */
   query_timeout: 20_000,
 } as const satisfies PoolConfig;
 
-/** `query_timeout` is the client's own limit, in case the server does not end the statement. */
+/** `query_timeout` is the client's own limit, in case the server doesn't stop the statement. */
 const readTimeouts = {
   connectionTimeoutMillis: readTimeoutMs,
   statement_timeout: readTimeoutMs,
@@ -59,8 +59,8 @@ const readTimeouts = {
 } as const satisfies PoolConfig;
 
 /**
- * Even with several nodes, the total stays far below PostgreSQL's default of 100 connections. Group
- * commit only needs a few.
+ * Group commit only needs a few connections. Even with several nodes, the total remains far below
+ * PostgreSQL's default of 100.
  */
 export const postgresConnections = { calls: 10, reads: 6, lease: 1 } as const;
 /** If a renewal waited longer for a connection, it would only delay the next renewal. */
@@ -78,13 +78,15 @@ const idleConnectionMs = 120_000;
  */
 const maxConnectionAgeS = 86_400;
 /**
- * How long a start waits for a database that is still starting, e.g. in Compose or after a
- * fail-over.
+ * The gateway's start waits this long for a database that is still starting, e.g. in Compose or
+ * after a fail-over.
  */
 const startPatienceMs = 30_000;
 const closePatienceMs = 500;
 
-/** Opens the database, waits until it is reachable, and creates the schema if it is missing. */
+/**
+ * Opens the database, waits until it's reachable, and creates the schema if it doesn't exist yet.
+ */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   return options.databaseUrl === undefined
     ? await openPglite(options)
@@ -138,8 +140,9 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     host: server.socketFolder,
     user: 'postgres',
     database: 'postgres',
-    // PGlite has one session, see pglite-worker.ts. A transaction must not wait for a query outside
-    // of itself. That query would be waiting for the same connection, which is a deadlock.
+    // PGlite only has one session (see pglite-worker.ts). A transaction must not wait for a query
+    // that isn't part of it. That query would be waiting for the same connection, which would be a
+    // deadlock.
     max: 1,
     idleTimeoutMillis: 0,
     maxLifetimeSeconds: maxConnectionAgeS,

@@ -1,20 +1,21 @@
-// Some tables keep their rows for as long as the call itself. They have one partition per day so
-// that retention can drop whole days. Dropping a partition takes a moment, whereas deleting the
-// rows would take minutes of writes.
+// Manages the daily partitions of the tables that keep their rows for as long as the call itself.
+// With one partition per day, retention can drop whole days. Dropping a partition only takes a
+// moment, whereas deleting the rows would take minutes of writes.
 //
-// The day is the UTC day on which the call was accepted, no matter when the row itself is written.
-// All of a call's rows are therefore in one partition. Including the day in a key doesn't change
-// its uniqueness, and code that runs after midnight finds the rows from before midnight.
+// The day is the UTC day on which the call was accepted, no matter when the row itself is written,
+// so all of a call's rows are in one partition. As a result, including the day in a key doesn't
+// weaken the key's uniqueness, and code that runs after midnight finds the rows from before
+// midnight.
 //
 // On the hot path, statements contain the day as text (`where day = '2026-03-01'`) and are prepared
 // once per day, so their plans have a single partition. If the day is a parameter or comes from a
 // join, each execution locks and opens every day's partition. With 30 partitions, that costs three
 // times the CPU.
 //
-// Every table also has a default partition (`call_events_rest`). This way an insert can't fail
-// because its day has no partition, e.g. after the gateway was down for several days, or with a
-// wrong clock. If the default partition already has a row for a day, all of that day's rows go
-// there, and retention deletes them one by one.
+// Every table also has a default partition (`call_events_rest`). Thanks to that, an insert can't
+// fail because its day has no partition, e.g. after the gateway has been down for several days, or
+// if the clock is wrong. If the default partition already has a row for a day, all of that day's
+// rows go there, and retention deletes them one by one.
 
 import type { Pool, PoolClient } from 'pg';
 import type { Logger } from '../lib/logger.ts';
@@ -68,8 +69,8 @@ export function restOf(table: TableByDay): string {
 const daysAhead = 2;
 const dayMs = 86_400_000;
 /**
- * How long to wait for a table lock. While a statement waits, all later statements on the table
- * queue up behind it.
+ * We give up on a table lock after this time, because all later statements on the table queue up
+ * behind the statement that is waiting for the lock.
  */
 const lockTimeoutMs = 200;
 /**
@@ -133,8 +134,8 @@ export async function listDays(pool: Pick<Pool, 'query'>): Promise<readonly Part
 }
 
 /**
- * Drops the partition if `isExpired` still holds once we have the table lock. Gives up on the lock
- * after a moment, so that calls don't queue up behind it while a long read holds the table. The
+ * Drops the partition if `isExpired` is still true once we have the table lock. If a long read is
+ * using the table, we soon give up on the lock, so that calls don't queue up behind us, and the
  * next purge tries again.
  */
 export async function dropDay(

@@ -1,6 +1,7 @@
-// Query plans are made while tables are small, and then cached. For rows that arrive as JSON, the
-// planner expects a hundred rows. It then decides that reading the whole small table is cheaper
-// than a hundred index look-ups. Once the table has grown, the cached plan still reads all of it.
+// PostgreSQL plans our statements while tables are still small, and then caches the plans. If a
+// statement's rows arrive as JSON, the planner expects a hundred of them, so it decides that
+// reading the whole small table is cheaper than a hundred index look-ups. Once the table has grown,
+// the cached plan still reads all of it.
 
 /**
  * Returns a condition that is true for every row but makes the planner expect a single row. The

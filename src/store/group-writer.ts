@@ -1,5 +1,5 @@
-// Group commit for SQL: combines many small writes into one statement. If the database refuses a
-// row, only that row fails. The rest of the batch is written without it.
+// Implements group commit by combining many small writes into one statement. If the database
+// rejects a row, only that row fails, and the rest of the batch is written without it.
 
 import { Batcher, type BatcherOptions } from '../lib/batcher.ts';
 import { isRefusedData, retryConflicts } from './sql-errors.ts';
@@ -24,7 +24,8 @@ export class GroupWriter<Item extends { readonly key: string }, Result> {
 
   async add(item: Item): Promise<Result> {
     const settled = await this.#batcher.add(item);
-    // All items of a batch share one error, so we wrap it to give each caller its own stack.
+    // All items of a batch fail with the same error, so we wrap it to give each caller its own
+    // stack trace.
     if (!settled.ok) throw new Error('the database did not store it', { cause: settled.error });
     return settled.value;
   }
@@ -68,7 +69,7 @@ export async function writeIsolated<Item, Result>(
   write: Write<Item, Result>,
 ): Promise<readonly Settled<Result>[]> {
   try {
-    // Two nodes that write the same rows can deadlock. In that case the loser tries again.
+    // Two nodes that write the same rows can deadlock, in which case the loser tries again.
     const results = await retryConflicts(() => write(items));
     return results.map((value) => ({ ok: true, value }));
   } catch (error) {

@@ -2,9 +2,9 @@
 // `json_to_recordset`. The statement's text is therefore the same for any number of rows.
 
 /**
- * Returns JSON that `jsonb` accepts. PostgreSQL rejects U+0000 and lone surrogates, which a SIP
- * peer may send in a reason phrase, or a client in metadata. We replace both with U+FFFD, because
- * we must be able to store a call's end no matter what the far end sent.
+ * Returns JSON that `jsonb` accepts. PostgreSQL rejects U+0000 and lone surrogates, but a SIP peer
+ * may send such characters in a reason phrase, or a client in metadata. We replace them with
+ * U+FFFD, because we must be able to store a call's end no matter what the other side sent.
  */
 export function storableJson(value: unknown): string {
   // JSON.stringify only writes U+0000 and lone surrogates as such escapes. The pattern also matches

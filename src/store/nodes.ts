@@ -1,12 +1,12 @@
-// The processes that share the database, and their leases. Leases use the database's clock, so no
-// other clock matters. If a process doesn't renew in time, another process marks it lost, and it
-// can never renew again.
+// Manages the leases of the processes that share the database. Leases use the database's clock, so
+// no other clock matters. If a process doesn't renew its lease in time, another process marks it as
+// lost, and it can never renew again.
 //
-// After a database outage all leases have expired, although every process may be alive. That's why
-// only a steady process may mark others lost. A process is steady if its own renewals have arrived
-// for a whole lease without a gap, so the others could have renewed in that time too. The marking
-// statement checks this itself, using the stored rows and the database's clock, because a statement
-// sent before an outage may arrive after it.
+// After a database outage, all leases have expired even though every process may be alive. That's
+// why only a steady process may mark others as lost. A process is steady if its own renewals have
+// arrived for a whole lease without a gap, because the others could have renewed in that time too.
+// The statement that marks processes checks this itself, using the stored rows and the database's
+// clock, because a statement sent before an outage may arrive after it.
 
 import type { Database } from './database.ts';
 import type { Queries } from './queries.ts';
@@ -20,11 +20,11 @@ export type NodeRow = {
   /** `late` means that the lease has expired but no process has taken over yet. */
   readonly state: 'up' | 'draining' | 'late' | 'lost';
   /**
-   * For a lost process, how many of its calls have not ended yet. Otherwise the number it last
-   * reported.
+   * For a lost process, the number of its calls that haven't ended yet. Otherwise the number that
+   * the process last reported.
    */
   readonly calls: number;
-  /** Milliseconds since the lease was last renewed, by the database's clock. */
+  /** Milliseconds since the last renewal, measured by the database's clock. */
   readonly leaseAgeMs: number;
 };
 
@@ -37,7 +37,7 @@ export type NodeStore = {
   /**
    * Renews the lease. Set `afterFailure` if the previous renewal failed.
    *
-   * @returns false if another process has marked this process lost
+   * @returns false if another process has marked this process as lost
    */
   renew(state: NodeState, how?: { readonly afterFailure: boolean }): Promise<boolean>;
   /**
@@ -50,20 +50,20 @@ export type NodeStore = {
    */
   expireOthers(how?: { readonly evenIfRunning: boolean }): Promise<readonly string[]>;
   /**
-   * Takes over the calls of processes that are gone, including calls that a process took at the
-   * last moment. Returns the number of calls.
+   * Takes over the calls of processes that are gone, including any calls that such a process
+   * claimed at the last moment. Returns the number of calls.
    */
   takeOverLeft(): Promise<number>;
   /**
    * Removes this process and its lost predecessors. Call this when the process is about to exit and
-   * owes nothing.
+   * has nothing left to publish or send.
    */
   leave(): Promise<void>;
   /** Forgets lost processes after a day, and the takes of processes that are gone. */
   forgetLost(): Promise<void>;
 };
 
-/** Time-out for a renewal, so that a hanging renewal can't prevent the next attempt. */
+/** Renewals time out after this long, so that one that hangs can't prevent the next attempt. */
 const renewalTimeoutMs = 2_000;
 
 /** Returns milliseconds as an SQL interval. */
@@ -77,8 +77,8 @@ export function createNodeStore(
   leaseMs: number,
 ): NodeStore {
   const lease = interval(leaseMs);
-  // Renewals are a quarter of the lease apart, and each may take another quarter. No process loses
-  // its lease because of an outage that lasts half a lease.
+  // Renewals are a quarter of the lease apart, and each may take another quarter, so no process
+  // loses its lease because of an outage that lasts half a lease.
   const maxGap = interval(leaseMs / 2);
   return {
     async register({ nodeId, version }) {
@@ -145,8 +145,8 @@ export function createNodeStore(
 }
 
 /**
- * `alone` means that the asking process has the database to itself. No other process is running,
- * even if a lease says otherwise.
+ * `alone` means that the asking process has the database to itself, so no other process can be
+ * running, even if a lease says otherwise.
  */
 export type Onlooker = { readonly alone: boolean };
 

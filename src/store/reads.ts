@@ -1,6 +1,6 @@
-// Reads by API clients. Clients may ask for lists, timelines and the history as often as they like,
-// so reads have their own connections. A read's statement is stopped after a few seconds, and each
-// account may only run a few concurrently. Further reads wait for a moment, and are then rejected.
+// Runs API clients' reads on connections of their own, because clients may request lists, timelines
+// and the history as often as they like. A read is stopped after a few seconds, and each account
+// may only run a few reads concurrently. Further reads wait for a moment before we reject them.
 
 import type { Pool, QueryConfig, QueryResultRow } from 'pg';
 import { takeTurns } from '../lib/turns.ts';
@@ -11,7 +11,7 @@ import { isStatementTimeout } from './sql-errors.ts';
 export const readTimeoutMs = 5_000;
 
 export type ReadLimits = {
-  /** Whether the limits apply to each account separately, or to all accounts together. */
+  /** Says whether the limits apply to each account separately or to all accounts together. */
   readonly share: 'account' | 'all';
   readonly running: number;
   readonly waiting: number;
@@ -19,8 +19,8 @@ export type ReadLimits = {
 };
 
 /**
- * How many reads may wait. A dashboard may load several pages simultaneously, and they all get
- * through if their statements only take milliseconds.
+ * Maximum number of waiting reads. A dashboard may load several pages simultaneously, and none of
+ * them is rejected if their statements only take milliseconds.
  */
 const maxWaiting = 200;
 /**
@@ -30,7 +30,7 @@ const maxWaiting = 200;
 export const postgresReads: ReadLimits = {
   ...{ share: 'account', running: 3, waiting: maxWaiting, waitMs: 5_000 },
 };
-/** PGlite's only session also has to run the statements of calls in between. */
+/** In between reads, PGlite's only session also has to run the calls' statements. */
 export const pgliteReads: ReadLimits = {
   ...{ share: 'all', running: 1, waiting: maxWaiting, waitMs: 10_000 },
 };

@@ -1,9 +1,10 @@
-// Deletes old rows in small batches, so that statements stay short and live calls don't have to
+// Deletes old rows in small batches, which keeps statements short so that live calls don't have to
 // wait.
 //
-// Calls are deleted one by one. A day's partitions are dropped once the day's retention has passed
-// and the day has no calls left. A call's events and notifications may therefore outlive the call
-// itself by up to a day, or longer if another call of that day still owes something.
+// Calls are deleted one by one, whereas a day's partitions are dropped in one go once the day's
+// retention has passed and all of that day's calls have been deleted. A call's events and
+// notifications may therefore outlive the call itself by up to a day, or longer if another call
+// from that day still has something to publish or deliver.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../lib/logger.ts';
@@ -12,14 +13,14 @@ import { dayOf, dropDay, listDays, restOf, type TableByDay, tablesByDay } from '
 
 /** Rows per statement. With this size, a statement takes about 100 ms on a slow disk. */
 const batchRows = 500;
-/** Pause between batches. It lets the embedded database's single session serve other statements. */
+/** Pause between batches, which lets the embedded database's only session run other statements. */
 const pauseMs = 20;
 const attemptRetentionDays = 7;
 const attemptRetention = `${attemptRetentionDays} days`;
 const dayMs = 86_400_000;
 
-// We keep a call that still owes something, no matter how old it is. Either its end isn't on the
-// stream, or it has notifications to deliver.
+// However old a call is, we keep it while its end hasn't been published to the stream or it has
+// notifications to deliver.
 const callStatement = `
 with doomed as (
   select call_id from calls
@@ -39,15 +40,15 @@ select exists (
   where accepted_at >= $1::date::timestamp at time zone 'UTC'
     and accepted_at < ($1::date + 1)::timestamp at time zone 'UTC') as found`;
 
-// The newest attempt has the highest id. Replays may add attempts at any time.
+// The newest attempt has the highest id. Note that replays may add attempts at any time.
 const attemptsLeftStatement = `
 select exists (
   select from (select started_at from delivery_attempts where day = $1 order by attempt_id desc limit 1) as newest
   where started_at >= $2::timestamptz - interval '${attemptRetention}') as found`;
 
 /**
- * Deletes rows from the default partition, which holds days that didn't get their own partition in
- * time.
+ * Deletes rows from the default partition, which contains the days whose own partitions weren't
+ * created in time.
  */
 const restStatement = (table: TableByDay) => `
 delete from ${restOf(table)} where ctid = any(array(
@@ -64,8 +65,8 @@ delete from notification_replays where replay_id in (
   select replay_id from notification_replays where replayed_at < $1::timestamptz - interval '${attemptRetention}'
   limit ${batchRows})`;
 
-// Forgets receivers that no longer get notifications, because we'd never find out that they have
-// recovered.
+// Forgets receivers that we no longer send notifications to, because we'd never find out that they
+// have recovered.
 const endpointStatement = `
 delete from notification_endpoints where (app_id, origin) in (
   select app_id, origin from notification_endpoints
@@ -137,8 +138,8 @@ export async function purgeExpired(
 }
 
 /**
- * Drops the days that are past their retention and have no calls left. A day's attempts are dropped
- * earlier, as soon as all of them are old enough.
+ * Drops the partitions of days that are past their retention and have no calls left. A day's
+ * delivery attempts are dropped earlier, as soon as all of them are old enough.
  */
 async function dropOldDays(
   { pool }: Stored,
@@ -192,7 +193,7 @@ export async function purgeHistory(
   return messages + conversations + testRuns;
 }
 
-/** Deletes in batches. Stops early if the signal aborts. The next purge then continues. */
+/** Deletes in batches. If the signal aborts, stops early and leaves the rest to the next purge. */
 async function deleteAll(
   { pool }: Stored,
   statement: string,

@@ -1,7 +1,7 @@
-// Creates the schema in an empty database, and refuses to use a database that a different version
-// made. Nodes that start at the same time take turns, each in one transaction. The functions that
-// take calls are separate from the tables. If a function's text has changed, the next start
-// replaces the function.
+// Creates the schema in an empty database, and rejects a database that was created by a different
+// version. Nodes that start at the same time do this one after the other, each in one transaction.
+// The SQL functions that claim calls are versioned separately from the tables: if a function's text
+// has changed, the next start replaces the function.
 
 import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
@@ -52,11 +52,14 @@ export function pgliteHome(dataDir: string): DatabaseHome {
 /** The letters `offhook` as a number, which no other program uses for an advisory lock. */
 const lockKey = '31366214770880363';
 /**
- * Nodes that start at the same time wait for the first node. If they wait this long, the first node
- * is stuck.
+ * Nodes that start at the same time wait for the first of them. If that takes this long, the first
+ * node must be stuck.
  */
 const maxWaitMs = 120_000;
-/** The `schema_migrations` row with the tables' version. The other rows are functions. */
+/**
+ * Names the `schema_migrations` row that contains the tables' version. All other rows are
+ * functions.
+ */
 const tablesRow = 'tables';
 const notesTable = `
 create table if not exists schema_migrations (
@@ -66,7 +69,7 @@ create table if not exists schema_migrations (
 );`;
 
 /**
- * Reads the database's version. Doesn't write anything.
+ * Checks the database's version without writing anything.
  *
  * @returns a sentence that says what to do, or undefined if this version can use the database
  */

@@ -15,14 +15,13 @@ export type SecretPurpose =
   | 'notify-headers'
   | 'connection';
 /**
- * Values that the gateway signs for itself. A client receives such a value and presents it again
- * later.
+ * Values that the gateway signs so that it can recognise them when a client sends them back later.
  */
 export type SignedPurpose = 'result-link';
 
 /**
- * `id` is the row that owns the value. If a ciphertext is moved to a different row or column, it
- * can't be opened.
+ * `id` identifies the row that the value belongs to. If a ciphertext is moved to a different row or
+ * column, it can't be decrypted.
  */
 export type SecretBox = {
   seal(purpose: SecretPurpose, id: string, plain: string): Buffer;
@@ -36,12 +35,12 @@ const algorithm = 'aes-256-gcm';
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
-/** Identifies the key, so that we can tell it from a future key. */
+/** Identifies the key, so that we can distinguish it from future keys. */
 const keyVersion = 1;
 const keyFileName = 'secrets.key';
 
 /**
- * Opens the box with SECRETS_KEY. If there's no such key (e.g. in the embedded profile), uses a
+ * Opens the box with SECRETS_KEY. If that isn't set (e.g. in the embedded profile), uses a
  * generated key that is stored next to the data.
  */
 export async function openSecretBox(options: {
@@ -100,7 +99,7 @@ export const keyForm =
 /**
  * Reads 32 bytes from 64 hex digits, base64 or base64url. Padding is optional.
  *
- * @returns undefined if it is neither
+ * @returns undefined if the text is in neither format
  */
 export function keyOf(text: string): Buffer | undefined {
   const trimmed = text.trim();

@@ -1,6 +1,7 @@
-// Classifies database errors by what they mean for the caller. Either the data will never be
-// accepted, or the same statement may succeed if repeated, or the database is unreachable.
-// PostgreSQL reports a SQLSTATE (see its Appendix A), and the network reports a system error code.
+// Classifies database errors by what they mean for the caller: the data will never be accepted, the
+// same statement may succeed if repeated, or the database is unreachable. PostgreSQL's errors
+// contain a SQLSTATE (see Appendix A of its manual), and network errors contain a system error
+// code.
 
 /**
  * Error classes that a single row's content can cause: cardinality, data, integrity, program
@@ -23,7 +24,7 @@ const unreachable =
  * and a PostgreSQL server that is starting or has no free connection.
  */
 const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|57P03|53300)$/;
-/** A read-only server, i.e. a standby, or a primary that was configured as read-only. */
+/** The server is read-only, i.e. a standby, or a primary that was configured as read-only. */
 const readOnly = /^25006$/;
 /** `pg`'s messages for errors that have no code. */
 const unconnectedPool =
@@ -38,13 +39,16 @@ const poolFailure =
 const maxDepth = 8;
 const conflictRetries = 3;
 
-/** Reports whether the database refuses the data itself. The same write would fail every time. */
+/**
+ * Returns true if the database has rejected the data itself, so the same write would fail every
+ * time.
+ */
 export function isRefusedData(error: unknown): boolean {
   return dataRefusal(error) !== undefined;
 }
 
 /**
- * Describes why the database refuses the data.
+ * Describes why the database has rejected the data.
  *
  * @returns undefined if the error is something else
  */
@@ -56,16 +60,16 @@ export function dataRefusal(error: unknown): string | undefined {
 }
 
 /**
- * Reports whether another session changed the same rows. In that case the statement had no effect,
- * and can be repeated immediately.
+ * A conflict means that another session changed the same rows. The statement didn't have any
+ * effect, so it can be repeated immediately.
  */
 export function isConflict(error: unknown): boolean {
   return errorChain(error).some((each) => conflict.test(errorCode(each)));
 }
 
 /**
- * Reports whether the database can't be reached or is too busy to respond. The statement itself may
- * be fine.
+ * True if the database can't be reached or is too busy to respond. There may be nothing wrong with
+ * the statement itself.
  */
 export function isUnreachable(error: unknown): boolean {
   return (
@@ -76,13 +80,14 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
-/** Reports whether the server responds but is read-only. */
+/** True if the server responded but is read-only, e.g. because it's a standby. */
 export function isReadOnlyServer(error: unknown): boolean {
   return errorChain(error).some((each) => readOnly.test(errorCode(each)));
 }
 
 /**
- * Reports whether the database or the client's own time-out ended a statement that took too long.
+ * True if a statement took too long, and either the database stopped it or the client's own
+ * time-out expired.
  */
 export function isStatementTimeout(error: unknown): boolean {
   return errorChain(error).some(
@@ -91,8 +96,8 @@ export function isStatementTimeout(error: unknown): boolean {
 }
 
 /**
- * Reports whether the statement certainly had no effect, because it was never sent or the database
- * undid it. False if we can't know, e.g. after a lost response.
+ * Checks that the statement didn't have any effect, because it was never sent or was rolled back.
+ * False if we can't know, e.g. after a lost response.
  */
 export function isCertainlyUndone(error: unknown): boolean {
   const isUnsent = errorChain(error).some(
@@ -112,7 +117,7 @@ export async function retryConflicts<Result>(run: () => Promise<Result>): Promis
   }
 }
 
-/** Reports whether the database's SQLSTATE matches `code`. */
+/** Returns true if the database reported a SQLSTATE that matches `code`. */
 export function hasCode(error: unknown, code: RegExp): boolean {
   return errorChain(error).some((each) => code.test(errorCode(each)));
 }

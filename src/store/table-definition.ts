@@ -1,5 +1,5 @@
-// A data table's definition: its columns with their types, and the apps that may write to the
-// table. The service's operator creates definitions.
+// Defines and checks data table definitions, which are created by the service's operator. A
+// definition contains the columns with their types, and the apps that may write to the table.
 
 import { z } from 'zod';
 import { plainId } from '../lib/ids.ts';

@@ -5,7 +5,8 @@ import { isUnreachable } from './sql-errors.ts';
 
 /**
  * Runs `work` in a transaction. `work` must send all its queries through the client that it
- * receives. The embedded database has only one connection, so any other query would wait forever.
+ * receives. With the embedded database there's only one connection, so any other query would wait
+ * forever.
  */
 export async function inTransaction<Result>(
   pool: Pool,

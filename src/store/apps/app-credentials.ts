@@ -21,8 +21,8 @@ export const rotatable = ['api-key', 'jwt', 'webhook-secret', 'stream'] as const
 export type RotatableCredential = (typeof rotatable)[number];
 
 /**
- * How long a previous credential may stay valid. If a client hasn't switched by then, it never
- * will.
+ * A previous credential may remain valid for at most this long. If a client hasn't switched by
+ * then, it never will.
  */
 export const maxGraceS = 31 * 86_400;
 

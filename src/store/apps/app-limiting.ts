@@ -1,4 +1,4 @@
-// Sets and lifts an app's limits, and how the app's numbers without `+` are read.
+// Sets and lifts app limits, and configures how an app's numbers without `+` are read.
 
 import type { AppLimits } from '../../calls/target/app-limits.ts';
 import type { NumberReading } from '../../calls/target/number-reading.ts';

@@ -1,6 +1,7 @@
 // Replaces a credential. The previous credential stays valid for a grace period so that clients can
-// switch. At most two credentials of a kind are valid. A second rotation within the grace period
-// immediately ends the oldest credential, which a client may still be using, so it must be forced.
+// switch. At most two credentials of each kind are valid at any time. A second rotation within the
+// grace period must be forced, because it immediately invalidates the oldest credential, which a
+// client may still be using.
 
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -21,15 +22,18 @@ import { isPublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 
 export type Rotation = {
   readonly what: RotatableCredential;
-  /** How long the previous credential is still accepted, or still signs. 0 ends it immediately. */
+  /**
+   * How long the previous credential is still accepted, or used for signing. 0 invalidates it
+   * immediately.
+   */
   readonly graceS: number;
   /**
    * The new public keys for `jwt` as PEM, JWK or JWKS, if the app signs with its own private key.
    */
   readonly publicKeys?: string;
   /**
-   * Rotates even if the previous credential is still in its grace period. That older credential
-   * ends immediately.
+   * Rotates even if the previous credential is still in its grace period. The previous credential
+   * then becomes invalid immediately.
    */
   readonly force?: boolean;
 };
@@ -37,8 +41,8 @@ export type Rotation = {
 export type Rotated = {
   readonly appId: string;
   /**
-   * The new credential, only shown once. None of these fields is set if the app brought its own
-   * key.
+   * The new credential, which is only shown once. None of these fields is set if the app uses its
+   * own key.
    */
   readonly apiKey?: string;
   readonly jwtSecret?: string;
@@ -53,7 +57,7 @@ export type RotationResult =
   | { readonly kind: 'unknown' }
   /** The given key doesn't suit the app. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** Two credentials are already valid. The older credential ends at this time. */
+  /** Two credentials are already valid, the older of which expires at this time. */
   | { readonly kind: 'in-grace'; readonly until: Date };
 
 export type RotationDependencies = {
@@ -199,7 +203,7 @@ async function rotateStreamSecret({ client, app, until, secrets }: Step) {
 async function rotateWebhookSecret({ client, app, until, secrets, clock }: Step) {
   const { app_id: appId } = app;
   const now = clock.now();
-  // The current secret ends after its grace period. If there's an older secret, it ends now.
+  // The current secret expires after its grace period. If there's an older secret, it expires now.
   await client.query(
     `update webhook_secrets set expires_at = case when expires_at is null then $3 else $2::timestamptz end
      where app_id = $1 and (expires_at is null or expires_at > $2)`,

@@ -79,8 +79,8 @@ export type AppStore = AppDirectory & {
    */
   limit(appId: string, change: LimitChange): Promise<LimitedApp | undefined>;
   /**
-   * Revokes an app. Within seconds, all processes reject its requests. Notifications that its calls
-   * still owe are delivered anyway.
+   * Revokes an app. Within seconds, all processes reject its requests. Pending notifications for
+   * its calls are still delivered.
    *
    * @returns false if the app is unknown
    */
@@ -92,7 +92,7 @@ export type AppStore = AppDirectory & {
   webhookSecrets(appId: string): Promise<readonly string[]>;
   /** Bypasses the cache. For code that also keeps the credentials elsewhere. */
   load(appId: string): Promise<StoredApp | undefined>;
-  /** Stores an app with credentials that were issued before. */
+  /** Stores an app with credentials that have already been issued. */
   insert(app: NewApp, credentials: AppCredentials): Promise<void>;
   setApiKey(appId: string, apiKey: string): Promise<void>;
 };
@@ -103,8 +103,8 @@ export type AppStoreDependencies = RotationDependencies & {
 };
 
 /**
- * Results are cached because every request asks. The TTL is how long a revoked app or secret is
- * still accepted.
+ * Results are cached because every request needs its app. A revoked app or secret is accepted until
+ * the TTL expires.
  */
 const cacheOptions = { ttlMs: 5_000, maxEntries: 1_000 };
 

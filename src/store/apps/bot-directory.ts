@@ -1,6 +1,6 @@
 // Stores which account owns each bot, and the names that requests may use for the bot. Requests can
-// also use unregistered bots. Once registered, a bot belongs to its account for good. Ids and
-// stream aliases share one namespace.
+// use unregistered bots too, but once a bot has been registered, it belongs to its account for
+// good. Ids and stream aliases share one namespace.
 
 import type { Clock } from '../../calls/ports.ts';
 import { isId } from '../../lib/ids.ts';
@@ -21,8 +21,8 @@ export type Bot = {
   readonly streamId?: string;
   readonly iconUrl?: string;
   /**
-   * The address that receives a call's audio if the request doesn't name an address. Omitted if the
-   * bot has no such address.
+   * Receives a call's audio if the request doesn't contain an address. Omitted if the bot doesn't
+   * have a default address.
    */
   readonly stream?: StreamAddress;
 };
@@ -78,7 +78,7 @@ on conflict (bot_id) do update set stream_id = coalesce(excluded.stream_id, bots
   stream_connect = case when $6 then excluded.stream_connect else bots.stream_connect end
 returning *`;
 
-/** The TTL is how long other processes may miss a change. */
+/** Other processes may miss a change for as long as the TTL. */
 const cacheOptions = { ttlMs: 5_000, maxEntries: 10_000 };
 
 export function createBotDirectory(dependencies: BotDirectoryDependencies): BotStore {
@@ -129,8 +129,8 @@ async function addBot(
 ): Promise<AddedBot> {
   const names = streamId === undefined ? [botId] : [botId, streamId];
   return await inTransaction(database.pool, async (client) => {
-    // No index can keep the values of two columns distinct from each other. We rarely take this
-    // lock because only operators' commands get here.
+    // No index can keep the values of two columns distinct from each other. The lock is rarely
+    // needed, because only operators' commands run this code.
     await client.query('lock table bots in share row exclusive mode');
     const { rows: named } = await client.query<BotColumns>(
       'select * from bots where bot_id = any($1) or stream_id = any($1)',

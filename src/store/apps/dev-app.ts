@@ -1,5 +1,6 @@
-// The app for a first try. It has every scope and may use every bot. Its credentials are in a file
-// next to the data, where the command line finds them.
+// Creates the dev app, which lets developers try the gateway without any set-up. This app has every
+// scope and may use every bot. Its credentials are in a file next to the data, where the command
+// line finds them.
 
 import { type AppCredentials, hashApiKey, newApiKey } from './app-credentials.ts';
 import { scopes } from './app-directory.ts';
@@ -11,7 +12,7 @@ const devApp = { name: 'dev', accountId: devAccountId, bots: ['*'], scopes } as 
 /**
  * Makes the file and the row agree if either is missing. An empty database gets the credentials
  * from the file, so the developer's credentials keep working. If the file is missing, we write it
- * again with a new API key, because we only stored a hash of the old API key.
+ * again with a new API key, because the database only contains a hash of the old one.
  */
 export async function ensureDevApp(apps: AppStore, dataDir: string): Promise<AppCredentials> {
   const file = await readDevAppFile(dataDir);

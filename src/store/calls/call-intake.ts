@@ -38,13 +38,13 @@ type KeyedItem = Item & { readonly requestHash: string };
 
 type LimitedItem = NewItem & { readonly call: LimitedCall };
 
-// A call gets its key if the key is free or expired. Otherwise the call isn't inserted. `distinct
-// on` sorts the keys, so two batches with the same keys lock them in the same order.
+// A call is only inserted if its key is unused or has expired. `distinct on` sorts the keys, so two
+// batches with the same keys lock them in the same order.
 const acceptStatement = { name: 'accept calls', text: acceptText('') };
 
 /**
- * The statement for a batch in which at least one call owes a notification of its first event. It
- * stores the notification and its queue in the same commit.
+ * Used for a batch in which at least one call needs a notification for its first event. The
+ * statement stores the notification and its queue in the same commit.
  */
 const acceptOwingStatement = {
   name: 'accept calls that owe a notification',
@@ -93,21 +93,21 @@ select call_id from accepted`;
 }
 
 /**
- * On PGlite, which has only one session, writes one batch at a time. On PostgreSQL, writes a second
- * batch while the first is being synced to disk.
+ * On PGlite, which only has one session, the intake writes one batch at a time. On PostgreSQL, it
+ * writes a second batch while the first is being synced to disk.
  */
 export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: number): CallIntake {
   const batches = {
     maxBatch: 200,
     // A node can accept this many calls in ten seconds. In practice, the intake responds with 429
-    // long before this limit.
+    // long before this limit is reached.
     maxWaiting: 5_000,
   };
   const writer = new GroupWriter<NewItem, Acceptance>((items) => acceptBatch(pool, items), {
     ...batches,
     concurrency,
   });
-  // A separate writer, so that calls without limits don't wait for locks.
+  // Limited calls use a separate writer, so that calls without limits don't have to wait for locks.
   const limitedWriter = new GroupWriter<LimitedItem, Acceptance>(
     (items) => acceptLimitedBatch(pool, items),
     { ...batches, concurrency: 1 },
@@ -262,8 +262,8 @@ type Earlier = {
 };
 
 /**
- * Never throws, because the other calls in the batch are already accepted and their clients must
- * get that response.
+ * Never throws, because the other calls in the batch have already been accepted, and their clients
+ * must receive that response.
  */
 async function judgeLate(pool: Pool, late: readonly Item[]): Promise<Map<string, Acceptance>> {
   try {

@@ -1,4 +1,4 @@
-// Accepts, reads and deletes calls. `outbox` stores everything that happens in between.
+// Accepts, reads and deletes calls. Everything that happens in between is stored by `outbox`.
 
 import type { CallIntake } from '../../calls/dialout-ports.ts';
 import type { Clock } from '../../calls/ports.ts';

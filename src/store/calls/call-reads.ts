@@ -14,7 +14,7 @@ import { type CallColumns, callColumns, toAcceptedCall } from './call-rows.ts';
 export type CallNotifying = {
   readonly appId: string;
   readonly accountId: string;
-  /** Undefined if the call sends no notifications. */
+  /** Undefined if the call doesn't send notifications. */
   readonly notifyUrl?: string;
   readonly notifyHeaders?: Readonly<Record<string, string>>;
   /** W3C Trace Context of the request that created the call. */
@@ -27,18 +27,18 @@ export type CallOwnership =
   | { readonly phase: 'ended' };
 
 export type CallReads = {
-  /** Returns this process's calls that have not ended, oldest first. */
+  /** Returns this process's calls that haven't ended yet, oldest first. */
   unfinished(ownerId: string, which: Unfinished, limit: number): Promise<readonly UnfinishedCall[]>;
   /**
-   * Returns this process's ended calls that may still owe something, oldest first. `except` lists
-   * calls that this process is already working on.
+   * Returns this process's ended calls that may still have unpublished events or legs to hang up,
+   * oldest first. `except` lists calls that this process is already working on.
    */
   unsettledEnds(
     ownerId: string,
     except: readonly CallId[],
     limit: number,
   ): Promise<readonly UnsettledEnd[]>;
-  /** The map has no entry for an unknown call. */
+  /** Unknown calls are missing from the map. */
   callForNotifying(callIds: readonly string[]): Promise<ReadonlyMap<string, CallNotifying>>;
   /**
    * Finds a call. If the call has a stream, `digits` must match the CallSid that the bot knows.
@@ -57,8 +57,8 @@ const storedLegs =
   '(select json_agg(l.leg order by l.leg_id) from call_legs l where l.call_id = calls.call_id)';
 
 /**
- * The events after `sequence`, without the fields that identify the call, because the call's row
- * already has them.
+ * Selects the events after `sequence`. Omits the fields that identify the call, because the call's
+ * row already contains them.
  */
 const eventsAbove = (sequence: string) => `
   coalesce((select json_agg(json_build_object('id', e.event_id, 'type', e.type, 'time', e.time,
@@ -181,7 +181,7 @@ function toUnsettledEnd(row: UnsettledColumns): UnsettledEnd {
 function toEvent(call: AcceptedCall, event: EventRow): CallEvent {
   const { callId, sid, conversationId, botId, accountId, appId } = call;
   const time = new Date(event.time).toISOString();
-  // The row was written from a CallEvent.
+  // The row was originally written from a CallEvent.
   return { ...event, time, callId, sid, conversationId, botId, accountId, appId } as CallEvent;
 }
 

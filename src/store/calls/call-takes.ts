@@ -1,6 +1,7 @@
-// Takes calls within the trunks' limits, across all nodes. A `trunk_pacing` row is a trunk's clock.
-// A `trunk_slots` row is a leg that may be on the trunk's wire. A `call_takes` row records what a
-// process last took from a source. The SQL functions are in `../schema`.
+// Claims queued calls for a process ("takes" them), keeping to the trunks' limits across all nodes.
+// A `trunk_pacing` row is a trunk's clock. A `trunk_slots` row represents a leg that may be active
+// on the trunk. A `call_takes` row records the last calls that a process took from a source. The
+// SQL functions are in `../schema`.
 
 import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';
@@ -30,16 +31,16 @@ where trunk = $1
 returning extract(epoch from next_start_at - clock_timestamp())::double precision * 1000 - $2 as start_in_ms,
   extract(epoch from clock_timestamp() - statement_timestamp())::double precision * 1000 as took_ms`;
 
-/** How long recovery may need to hang up a call's far end after the call's node was lost. */
+/** After a node has been lost, recovery may need this long to hang up the node's calls. */
 const lostSlotAge = '10 seconds';
 /**
- * A call usually gets its state machine within milliseconds after the take, or when the take is
+ * A call's state machine usually starts within milliseconds after the take, or when the take is
  * repeated. If it still has no state machine after this time, the sweep reports it as `not here`.
  */
 const notHereAge = '10 seconds';
 /**
- * The maximum number of calls of each kind per sweep. All expired calls of a sweep share two
- * statements. The next sweep finds the rest.
+ * A sweep returns at most this many calls of each kind, and the next sweep finds the rest. All
+ * expired calls of a sweep share two statements.
  */
 const maxExpiredPerSweep = 1_000;
 const notHereAtOnce = 1_000;
@@ -141,8 +142,9 @@ async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<
 }
 
 /**
- * Reports whether a call's first event is stored or even published. The take statement can't see
- * the event of a call that was accepted during the take, but storing that event again does no harm.
+ * Reports whether a call's first event has been stored, or even published. The take statement can't
+ * see the event of a call that was accepted during the take, but storing that event again does no
+ * harm.
  */
 function queuedState(stored: number | null, published: number | null): Grant['queued'] {
   if (stored === null) return 'unknown';

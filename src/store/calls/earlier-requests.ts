@@ -1,4 +1,4 @@
-// Finds earlier requests by their idempotency keys, if their answers are still kept.
+// Finds earlier requests by their idempotency keys, as long as those keys haven't expired.
 
 export const earlierStatement = `
 select i.call_id, k.request_hash, k.answer

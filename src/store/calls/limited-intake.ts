@@ -1,10 +1,10 @@
 // Accepts calls for apps with limits. The counts are exact across nodes, because a transaction
-// locks the app's `app_usage` row from the count to the commit. The next node that accepts calls
-// for this app therefore sees what this node has accepted.
+// keeps the app's `app_usage` row locked from the count to the commit. The next node that accepts
+// calls for this app therefore sees what this node has accepted.
 //
 // We count simultaneous calls by looking at the calls themselves, because a counter would stay
-// wrong forever once a process has died. For the daily limit we use a counter, because there may be
-// a million calls in a day.
+// wrong forever once a process has died. The daily limit does use a counter, because there may be a
+// million calls in a day.
 
 import type { Pool, PoolClient } from 'pg';
 import type { DialTarget } from '../../calls/call-types.ts';
@@ -17,17 +17,17 @@ export type LimitedCall = {
   readonly callId: string;
   readonly appId: string;
   readonly acceptedAt: Date;
-  /** The call's target, and the targets that the person may be connected to. */
+  /** The call's target, and the targets that the callee may later be connected to. */
   readonly targets: readonly DialTarget[];
   readonly limits: AppLimits;
-  /** Unique per app and bot. Omitted if the request has no key. */
+  /** Unique per app and bot. Omitted if the request doesn't contain a key. */
   readonly idempotencyKey?: string;
   readonly botId: string;
 };
 
 const dayMs = 86_400_000;
 
-// The nodes' clocks differ. Once a day has begun for one node, it has begun for all nodes.
+// The nodes' clocks differ, so once a day has started on one node, it has started on all of them.
 const lockStatement = `
 insert into app_usage (app_id, day, calls)
 select app_id, day, 0 from json_to_recordset($1::json) as i(app_id text, day integer) order by app_id
@@ -46,8 +46,8 @@ from json_to_recordset($1::json) as i(app_id text, calls integer) where u.app_id
 
 /**
  * Rejects the calls that exceed a limit, and passes the rest to `accept`, all in one transaction.
- * `accept` returns the ids of the new calls. Repeated requests are passed on too. They get the
- * original response and don't count towards any limit.
+ * `accept` returns the ids of the new calls. Repeated requests are passed on too, because they get
+ * the original response and don't count towards any limit.
  */
 export async function acceptWithin(
   pool: Pool,
@@ -86,8 +86,8 @@ async function lockUsage(
   const rows = [...days].map(([appId, day]) => ({ app_id: appId, day }));
   type Count = { readonly app_id: string; readonly calls: number };
   const today = await client.query<Count>(lockStatement, [JSON.stringify(rows)]);
-  // This must be a separate statement after the lock, so that it sees what other nodes accepted
-  // before.
+  // This must be a separate statement after the lock, so that it sees what other nodes have
+  // accepted in the meantime.
   const open = await client.query<Count>(openStatement, [[...days.keys()]]);
   const openByApp = new Map(open.rows.map((row) => [row.app_id, row.calls]));
   return new Map(

@@ -1,5 +1,5 @@
-// Reserves what a second leg needs in SQL: a slot on its trunk, and a place within its app's daily
-// limit.
+// Reserves what a second leg needs in the database: a slot on its trunk, and one of the calls that
+// its app may still place today.
 
 import type { Pool } from 'pg';
 import type { SecondLegTakes } from '../../calls/dialout-ports.ts';

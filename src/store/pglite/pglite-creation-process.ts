@@ -1,5 +1,5 @@
-// A separate process that creates an empty embedded database and exits. The first argument is the
-// database's folder.
+// Entry file of the separate process that creates an empty embedded database and exits. The first
+// argument is the database's folder.
 
 import { setFlagsFromString } from 'node:v8';
 import { PGlite } from '@electric-sql/pglite';

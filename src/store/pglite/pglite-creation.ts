@@ -1,7 +1,7 @@
 // Creates the embedded database's folder on the first start, in a separate process. PGlite runs
 // PostgreSQL's initdb in a second, in-memory database and copies the result to the folder as an
-// archive. This needs half a gigabyte, which would stay allocated in this process and in the
-// compiler's threads.
+// archive. This needs half a gigabyte of memory, which would otherwise remain allocated in this
+// process and in its compiler threads.
 
 import { spawn } from 'node:child_process';
 import { access, mkdtemp, readdir, rename, rm, rmdir } from 'node:fs/promises';
@@ -9,9 +9,12 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { siblingModule } from '../../lib/threads/worker-threads.ts';
 
-/** Creation takes 3 s on a laptop, and several times that on an overloaded machine. */
+/** Creating the database takes 3 s on a laptop, and several times that on an overloaded machine. */
 const createTimeoutMs = 60_000;
-/** How many characters of the child's error output we keep. The error is at the end. */
+/**
+ * We keep this many characters from the end of the child's error output, because that's where the
+ * error is.
+ */
 const maxErrorLength = 2_000;
 
 /**

@@ -1,4 +1,5 @@
-// The main thread's side of the embedded database: its worker, and its socket's folder.
+// Starts and stops the embedded database from the main thread, which manages the database's worker
+// and the folder for its socket.
 
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -24,11 +25,14 @@ export type PgliteServer = {
 const maxSocketPathBytes = 100;
 /** The socket's name, which `pg` derives from its default port. */
 const socketName = '.s.PGSQL.5432';
-/** Plenty of time: crash recovery reads at most a few segments of the write-ahead log. */
+/**
+ * This is plenty of time, because crash recovery reads at most a few segments of the write-ahead
+ * log.
+ */
 const startTimeoutMs = 60_000;
 /**
- * A clean stop writes a checkpoint. After this time we terminate the worker. This is like a crash,
- * and doesn't lose anything that was committed.
+ * A clean stop writes a checkpoint. If it takes longer than this, we terminate the worker. That's
+ * like a crash, and doesn't lose anything that was committed.
  */
 const stopTimeoutMs = 10_000;
 
@@ -146,7 +150,7 @@ function folderIn(dataDir: string): string {
   return join(dataDir, 'pglite');
 }
 
-/** Whether a gateway has ever kept its data here. */
+/** Returns true if a gateway has ever stored data in this folder. */
 export function hasEmbeddedDatabase(dataDir: string): boolean {
   return existsSync(folderIn(dataDir));
 }

@@ -6,14 +6,14 @@
 import type { Pool } from 'pg';
 
 /**
- * How often table sizes are checked. Until the first check, statements read all of a new table. At
- * PGlite's rate, that is a few hundred rows.
+ * Table sizes are checked this often. Until the first check, statements read all of a new table,
+ * which means a few hundred rows at PGlite's rate.
  */
 export const growthCheckMs = 10_000;
 
 /**
- * PostgreSQL's default is 100. With 10, an analysis samples 3,000 rows instead of 30,000. Live
- * calls have to wait for the only session in the meantime.
+ * PostgreSQL's default is 100. With 10, an analysis samples 3,000 rows instead of 30,000. In the
+ * meantime, live calls have to wait for the only session.
  */
 export const statisticsTarget = 10;
 

@@ -1,13 +1,14 @@
-// Takes calls for a process, either from a trunk (with or without limits), or calls that are
-// dialled directly. If the function's text changes, even in a comment, the next start replaces the
-// function (see src/store/schema.ts).
+// Defines the SQL function that claims queued calls for a process ("takes" them). It takes calls
+// either from a trunk (with or without limits) or from those that are dialled directly. If the
+// function's text changes, even in a comment, the next start replaces the function (see
+// src/store/schema.ts).
 
 /**
- * Returns the calls that this process got with take `for_take`. If there was no such take yet,
- * takes the calls that have waited longest. The last row has no call. It says when more calls could
- * be taken, and how long the server worked. The process numbers its takes, so it can repeat a take
- * after a lost response. The trunk's clock row is only locked while the server works, never while a
- * node decides.
+ * Returns the calls that this process claimed with take `for_take`. If there hasn't been such a
+ * take yet, claims the calls that have waited longest. The last row doesn't contain a call. It says
+ * when more calls can be taken, and how long the server worked. The process numbers its takes so
+ * that it can repeat a take after a lost response. The trunk's clock row is only locked while the
+ * server is working, never while a node is deciding.
  */
 export const takeCalls = `
 -- What take for_take of this process holds, or what it takes now: the calls that have waited longest,

@@ -1,4 +1,5 @@
-// Takes a slot on a trunk for a second leg, which can't wait in the queue like a first leg.
+// Defines the SQL function that reserves a slot on a trunk for a second leg, which can't wait in
+// the queue like a first leg.
 
 /**
  * Returns a slot for one leg, and how many milliseconds to wait before sending its INVITE. Returns
