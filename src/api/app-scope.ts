@@ -1,5 +1,5 @@
-// Determines which calls an app may see: those of its account, either for all bots or only for the
-// bots that the app was granted.
+// Determines which calls an app may see, i.e. its account's calls, either for all bots or only for
+// the bots that the app was granted.
 
 import type { AppScope } from '../interactions/call-queries.ts';
 import type { App } from '../store/apps/app-directory.ts';

@@ -1,6 +1,6 @@
 // Lists the calls and dead letters for all bots that the app may use, and finds a call by its id
 // alone. If a call belongs to another account, or to a bot that the app may not use, the client
-// gets a 404, as if the call didn't exist.
+// gets a 404, as if there were no such call.
 
 import type { FastifyRequest } from 'fastify';
 import type { ApiInstance, Clients } from '../http/http.ts';

@@ -62,7 +62,10 @@ function notificationExamples(): readonly Node[] {
   }));
 }
 
-/** Returns the schema of a selected event: one of the events' own messages, by type. */
+/**
+ * Returns the payload schema for notifications of selected events, in which `event` has the schema
+ * of one of the existing event messages.
+ */
 function eventNotificationPayload(): Node {
   const { properties, ...schema } = schemaOf(eventNotificationSchema);
   const { event, ...rest } = properties as { readonly [name: string]: Node };
@@ -260,7 +263,7 @@ export function registerAsyncApi(
 ): void {
   let document: Node | undefined;
   server.get('/asyncapi.json', { schema: { hide: true } }, () => {
-    // We generate the document only once, at the first request, because its inputs never change.
+    // The document's inputs never change, so we generate it only once, when it's first requested.
     document ??= asyncApiDocument(publicUrl);
     return document;
   });

@@ -1,5 +1,5 @@
-// Reads and ends calls. All queries are limited to the client's account and bot. For calls of other
-// accounts, the client gets a 404, as if they didn't exist.
+// Reads and ends calls. All queries are limited to the client's account and bot. If a call belongs
+// to another account, the client gets a 404, as if there were no such call.
 
 import type { FastifyRequest } from 'fastify';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -179,8 +179,8 @@ export function requireFound<Value>(value: Value | undefined): Value {
 }
 
 /**
- * The call is in SQL, but the process that owns it has died or isn't responding. If the process has
- * died, another one takes over its calls and ends them.
+ * The database has the call, but the process that owns it has died or isn't responding. If that
+ * process has died, another one takes over its calls and ends them.
  */
 function callUnreachable(): ProblemError {
   return new ProblemError('unavailable', 'The call cannot be reached at the moment.', {

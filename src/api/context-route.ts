@@ -17,9 +17,10 @@ import type { ApiServices } from './services.ts';
 const maxWaitS = 30;
 
 /**
- * Maximum time until the response: the maximum wait, plus the reads before and after it, which may
- * take as long as any other request. Proxies need longer time-outs than this: most use 60 s, and
- * .docker/haproxy.cfg uses 50 s.
+ * Maximum time until the response. It covers the maximum wait plus the reads before and after the
+ * wait, each of which may take as long as any other request. Proxies need longer time-outs than
+ * this: most use 60 s, and .docker/haproxy.cfg uses 50 s.
+ *
  * @internal
  */
 export const maxResponseMs = maxWaitS * 1_000 + 15_000;
@@ -82,7 +83,7 @@ type Wanted = {
   readonly isNew: (context: CallContext) => boolean;
 };
 
-/** Waits for a new context, the end of the call or the signal, and returns the current context. */
+/** Waits for a new context, the end of the call or the signal. Then returns the current context. */
 async function waitForNew(
   { calls, live }: Pick<ApiServices, 'calls' | 'live'>,
   { scope, callId, isNew }: Wanted,
@@ -93,7 +94,7 @@ async function waitForNew(
   for await (const chunks of live.follow(events, undefined, options)) {
     const last = chunks.findLast(({ event }) => event && contextOf(event) !== undefined)?.event;
     if (last === undefined) continue;
-    // Take the context from the event itself, because the bucket may not have it yet.
+    // Use the context from the event itself, because the bucket may not contain it yet.
     const context = contextOf(last);
     if (context !== undefined && (isEnd(last) || isNew(context))) return context;
   }
@@ -107,8 +108,8 @@ function isNew(context: CallContext, known: string | undefined): boolean {
 }
 
 /**
- * Returns a context's ETag. It must not depend on the order of fields, which differs between SQL
- * and the bucket.
+ * Returns a context's ETag. The ETag must not depend on the order of fields, because the database
+ * and the bucket order them differently.
  */
 function etagFor({ session, metadata }: CallContext): string {
   const text = JSON.stringify({ session, metadata }, (_, value: unknown) =>

@@ -1,6 +1,6 @@
 // Lists and replays dead letters, i.e. notifications that the gateway gave up on. All queries are
-// limited to the client's account and bot. For a notification that belongs to another account, the
-// client gets a 404, as if it didn't exist.
+// limited to the client's account and bot. If a notification belongs to another account, the client
+// gets a 404, as if there were no such notification.
 
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';

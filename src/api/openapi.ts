@@ -128,7 +128,7 @@ export async function registerOpenApi(server: ApiInstance, options: OpenApiOptio
 
 type Node = { [name: string]: unknown };
 
-/** Adds what route schemas cannot express (headers, webhooks), and removes unused schemas. */
+/** Adds what route schemas can't express (headers, webhooks), and removes unused schemas. */
 function complete<Document extends Node>(document: Document): Document {
   const whole = { ...document, webhooks: { ...webhooks(), ...ingestWebhooks(document) } };
   addHeaders(whole);
@@ -235,7 +235,7 @@ function addHeaders(document: Node): void {
   }
 }
 
-/** Descriptions of the `Idempotency-Key` header, by operation. */
+/** Describes the `Idempotency-Key` header for each operation. */
 const idempotencyKeys: Readonly<Record<string, string>> = {
   dialOut: 'identifies this request for 24 hours, within the app and bot',
   commandCall: 'has the same meaning as the `id` field',

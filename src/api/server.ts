@@ -1,6 +1,6 @@
-// Creates the HTTP server: one fastify instance with every route, plus everything that the routes
-// share, i.e. request checks, authentication, problem documents and metrics. `src/app` starts
-// listening.
+// Creates the HTTP server. It is a single fastify instance with all routes and everything that they
+// share, i.e. request checks, authentication, problem documents and metrics. The server starts
+// listening in `src/app`.
 
 import { randomUUID } from 'node:crypto';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
@@ -35,11 +35,14 @@ export type ApiServerOptions = {
   readonly config: Pick<Config, 'http'>;
   readonly logger: Logger;
   readonly metrics?: Metrics;
-  /** Whether the gateway is draining: it waits for its last calls, but still serves requests. */
+  /**
+   * Whether the gateway is draining, i.e. still serving requests but waiting for its last calls to
+   * end.
+   */
   readonly isDraining?: () => boolean;
-  /** Maximum time from the first byte of a request to its last. Default: 10,000. */
+  /** Maximum time for receiving a request, from its first byte to its last. Default: 10,000. */
   readonly requestTimeoutMs?: number;
-  /** Register the routes of other modules, with the same authentication. */
+  /** Registers other modules' routes, which use the same authentication. */
   readonly areas?: readonly RegisterRoutes[];
 };
 
@@ -52,11 +55,11 @@ export type RegisterRoutes = (
 const limits = {
   bodyLimit: defaultBodyLimit,
   /**
-   * Common load balancers use 60 s. Because we wait longer, they close idle connections first and
-   * never send a request on a connection that we have closed.
+   * Common load balancers use 60 s. Our time-out is longer, so they close idle connections first
+   * and never send a request on a connection that we have just closed.
    */
   keepAliveTimeout: 72_000,
-  /** Storing a request takes milliseconds, so a request that takes this long gets a 503. */
+  /** Storing a request takes milliseconds, so we respond with 503 if it takes this long. */
   handlerTimeout: 15_000,
   /** The longest bot id. Longer path segments match no route. */
   maxParamLength: 128,
@@ -74,14 +77,14 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     ...serverLimits,
     requestTimeout,
     routerOptions: { maxParamLength },
-    // The client's address is the last one in X-Forwarded-For that is not a proxy's.
+    // The client's address is the last address in X-Forwarded-For that doesn't belong to a proxy.
     trustProxy: config.http.trustedProxies.length > 0 && [...config.http.trustedProxies],
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
-    // `closeInTime` responds to requests that arrive during the close.
+    // `closeInTime` responds to requests that arrive while the server is closing.
     return503OnClosing: false,
-    // How often Node looks for requests over their time-out. With its default of 30 s, a request
-    // could last three times longer than allowed.
+    // How often Node looks for requests that have exceeded their time-out. With its default of 30
+    // s, a request could last three times longer than allowed.
     http: { connectionsCheckingInterval: requestTimeout / 5, headersTimeout: requestTimeout },
     frameworkErrors: (error, request, reply) => {
       void answerProblem(toProblem(error), request as FastifyRequest, reply as FastifyReply);
@@ -147,7 +150,7 @@ function answerErrors(server: ApiInstance, faults: ClientFaults, logger: Logger)
   );
 }
 
-/** Accepts only JSON without a content encoding, and rejects everything else with 415. */
+/** Accepts only JSON without a content encoding, and rejects any other body with 415. */
 function acceptOnlyJson(server: ApiInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser<Buffer>(
@@ -167,8 +170,8 @@ function acceptOnlyJson(server: ApiInstance): void {
 }
 
 /**
- * Rejects queries that aren't percent-encoded UTF-8, because the parser would pass their bytes on
- * unchanged. The router already does this for paths.
+ * Rejects queries that aren't percent-encoded UTF-8, because the parser would pass the raw bytes
+ * on. For paths, the router already does this.
  */
 async function rejectBadQuery({ url, routeOptions }: FastifyRequest): Promise<void> {
   const { schema, attachValidation } = routeOptions;
@@ -185,8 +188,8 @@ function undecodableQuery(cause: unknown): ProblemError {
 }
 
 /**
- * While the gateway drains, closes each connection after the response, so that the client's next
- * request opens a new connection to another gateway.
+ * Closes each connection after the response while the gateway is draining, so that the client's
+ * next request opens a new connection to a different gateway.
  */
 function closeWhileDraining(isDraining: () => boolean) {
   return async (_request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -196,7 +199,7 @@ function closeWhileDraining(isDraining: () => boolean) {
 
 /**
  * Adds the request id and `no-store` to every response, and measures the response time. Routes may
- * override `no-store`. We log the route, never the path.
+ * override `no-store`. We log the route but never the path.
  */
 function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefined): void {
   server.addHook('onRequest', async (request, reply) => {
@@ -222,7 +225,7 @@ function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefin
     );
   };
   server.addHook('onResponse', async (request, reply) => measure(request, reply));
-  // Fastify doesn't call `onResponse` if the client disconnected before the response.
+  // Fastify doesn't call `onResponse` if the client has disconnected before the response.
   server.addHook('onSend', async (request, reply) => {
     if (reply.raw.destroyed) measure(request, reply);
     else reply.raw.once('close', () => measure(request, reply));
@@ -232,9 +235,9 @@ function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefin
 type Address = { readonly pattern: RegExp; readonly methods: Set<string> };
 
 /**
- * Responds to a wrong method with a 405 that names the right ones (RFC 9110 section 15.5.6). The
- * router only reports that there's no such route, so this hook searches the addresses of all
- * routes. Call this before registering any route.
+ * Responds to a wrong method with a 405 that names the allowed ones (RFC 9110 section 15.5.6). The
+ * router only reports that there's no such route, so this hook checks the path against all routes.
+ * Call this before registering any route.
  */
 function rejectWrongMethods(server: ApiInstance, maxParamLength: number): void {
   const addresses = new Map<string, Address>();
@@ -246,7 +249,7 @@ function rejectWrongMethods(server: ApiInstance, maxParamLength: number): void {
     addresses.set(url, address);
     for (const name of [method].flat()) address.methods.add(name);
   });
-  // We use `onRequest` because there's no need to read the body.
+  // We can use `onRequest`, because there's no need to read the body.
   server.addHook('onRequest', async (request) => {
     if (!request.is404) return;
     const [path = ''] = request.url.split('?');

@@ -40,8 +40,8 @@ export type ApiServices = {
   readonly intake: Intake;
   readonly routes: RoutePlanner;
   /**
-   * Accepted values of `callControlParameter.sttProvider`. Undefined if any name is accepted. If
-   * the provider isn't configured, detection then estimates the number of words from the sound.
+   * Accepted values for `callControlParameter.sttProvider`. Undefined if any name is accepted. With
+   * a provider that isn't configured, detection estimates the number of words from the sound.
    */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
   /** Upper limit for a request's `maxDurationMs`. */
@@ -51,8 +51,8 @@ export type ApiServices = {
   readonly live: Pick<LiveEvents, 'follow'>;
   readonly deadLetters: DeadLetters;
   /**
-   * Whether notifications may be sent to this URL's host. Always true for a host name, because its
-   * addresses are checked when it is resolved.
+   * Whether notifications may be sent to this URL's host. Always true for a host name, because we
+   * check its addresses when we resolve it.
    */
   readonly isNotifiable: (url: URL) => boolean;
   /** Whether calls may fetch this sound from its URL. Always true for a `sound:<name>`. */

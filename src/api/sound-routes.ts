@@ -1,5 +1,5 @@
-// Uploads, reads and deletes the sounds of the client's account. For sounds of other accounts, the
-// client gets a 404, as if they didn't exist.
+// Uploads, reads and deletes sounds in the client's account. If a sound belongs to another account,
+// the client gets a 404, as if there were no such sound.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';

@@ -1,7 +1,7 @@
 // Runs the command line's operations inside a gateway with the embedded database. No other process
 // can open that database, because PGlite allows a single session in a single process. The server
-// listens on loopback. It generates a new key at each start and writes it to runtime.json, so only
-// users who can read that file have access.
+// listens on loopback. It generates a new key each time it starts and writes the key to
+// runtime.json, so only users who can read that file have access.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import fastify, { type FastifyRequest } from 'fastify';

@@ -20,7 +20,7 @@ export const newBot = z
       .max(2_048)
       .refine(namesHost, hostMissing)
       .optional(),
-    /** Null removes the stream. If omitted, the stream stays unchanged. */
+    /** Null removes the stream. If the field is omitted, the stream stays unchanged. */
     stream: z
       .strictObject({ url: streamUrl.optional(), connect: streamConnect.optional() })
       .nullish(),

@@ -1,4 +1,4 @@
-// Accepts commands for calls, on any node. Events report the results.
+// Accepts commands for calls, on any node. The results are reported as events.
 
 import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -117,8 +117,8 @@ function commandOf(request: FastifyRequest, app: App): ParsedCommand {
 }
 
 /**
- * Whether the client app's limits allow the transfer. The process that owns the call also checks
- * the limits of the app that placed the call.
+ * Returns whether the client app's limits allow the transfer. The process that owns the call also
+ * checks the limits of the app that placed the call.
  */
 function mayTransfer(limits: AppLimits | undefined, { to }: CommandOf<'transfer'>): boolean {
   const target = parseTarget(to);

@@ -1,5 +1,5 @@
-// Rewrites a dial-out request's numbers that have no `+`, before we look at anything else. A
-// repeated request therefore equals the first one even if it writes its numbers differently.
+// Rewrites a dial-out request's numbers that have no `+` before anything else looks at them, so a
+// repeated request equals the first one even if it writes its numbers differently.
 
 import { z } from 'zod';
 import type { DialoutRemarks } from '../../calls/dialout-ports.ts';

@@ -1,6 +1,6 @@
-// Parses the body of a dial-out request. The result is a request for the intake, or a list of all
-// errors. The raw body is checked first (spellings, misspellings), then each field, then the rules
-// that concern several fields.
+// Parses the body of a dial-out request. The result is either a request that we can pass to the
+// intake, or a list of all errors. We first check the raw body for second spellings and misspelt
+// names, then each field, and finally the rules that concern several fields.
 
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
@@ -38,9 +38,11 @@ export type ParsedDialout =
       readonly ok: true;
       readonly request: SubmittedRequest;
       readonly notifyHeaders?: Readonly<Record<string, string>>;
-      /** SHA-256 of the request's meaning, so a repeated request may use different spellings. */
+      /**
+       * SHA-256 of the request's meaning, so a repeated request may spell its fields differently.
+       */
       readonly requestHash: string;
-      /** Remarks about the request, which the response contains. */
+      /** Remarks about the request, to be returned in the response. */
       readonly remarks?: DialoutRemarks;
     }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
@@ -58,8 +60,8 @@ const knownNames = new Map([
 ]);
 
 /**
- * Names of nested fields, by the field that contains them. We don't check names in `metadata`,
- * parameters and headers, because clients choose them.
+ * The known names of nested fields, keyed by the field that contains them. We don't check names in
+ * `metadata`, parameters and headers, because clients choose those names.
  */
 const nestedNames = Object.entries({
   timers: timersSchema,
@@ -81,7 +83,7 @@ export type RequestContext = Pick<
   | 'maxCallDurationMs'
 >;
 
-/** The client's app, and the bot in the path. The body may use either of the bot's names. */
+/** The client's app, and the bot from the path. The body may use either of the bot's names. */
 export type Requester = {
   readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream'>;
   readonly app: Pick<App, 'defaultCountry' | 'bareNumbers'>;
@@ -103,7 +105,7 @@ export function parseDialout(
   errors.push(...unknown.errors, ...numbers.errors);
   for (const { path, message } of parsed.error?.issues ?? []) {
     const member = path.join('.');
-    // If we couldn't read a number, we already have a more precise error.
+    // If we couldn't read a number, we have already reported a more precise error.
     if (!numbers.errors.some((error) => error.path === member))
       errors.push({ path: member, message });
   }
@@ -156,7 +158,7 @@ function acrossMembers(
     request: toRequest(wanted, trunk, { ...stream, ...plan }),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders: headers.headers }),
     // We leave the default trunk out of the hash. Otherwise a repeated request would no longer
-    // match once the default has changed.
+    // match after the default has changed.
     requestHash: createHash('sha256')
       .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
       .digest('hex'),
@@ -199,7 +201,7 @@ type Wanted = Omit<
   'notifyHeaders' | 'defaultCountry' | 'bareNumbers'
 >;
 
-/** Results that depend on several fields. */
+/** Results that we derive from several fields. */
 type Resolved = { readonly stream?: RequestedStream; readonly bridge?: TransferPlan };
 
 function toRequest(
@@ -237,7 +239,10 @@ function toRequest(
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Replaces the bot's stream identifier with its id, because a repeated request may use either. */
+/**
+ * Replaces the bot's stream identifier with its id, because a repeated request may use either of
+ * them.
+ */
 function withBotId(body: Members, { botId, streamId }: Pick<Bot, 'botId' | 'streamId'>): Members {
   if (streamId === undefined) return body;
   const named = ['botId', 'bot'].filter((name) => body[name] === streamId);

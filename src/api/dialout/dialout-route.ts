@@ -1,5 +1,5 @@
-// POST …/dialout: checks the request, passes it to the intake, and responds as soon as the intake
-// has stored it.
+// Serves POST …/dialout. The route checks the request, passes it to the intake, and responds as
+// soon as the intake has stored it.
 
 import type { FastifyRequest } from 'fastify';
 import { assertNever, type DialTarget } from '../../calls/call-types.ts';
@@ -49,10 +49,10 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
     // The schema is for documentation only. `parseDialout` checks the body, because some rules
     // concern several fields.
     validatorCompiler: exceptBody,
-    // After the handler's time-out, the intake may still accept the request. Errors thrown here go
-    // to the server's own handler.
+    // The intake may still accept the request after the handler has timed out. Errors thrown here
+    // go to the server's own handler.
     errorHandler: (error, request) => {
-      // Without a body, the request never reached the intake.
+      // If there is no body, the request never reached the intake.
       const isWithIntake = request.body !== undefined;
       if (error.code !== 'FST_ERR_HANDLER_TIMEOUT' || !isWithIntake) throw error;
       const hasKey = request.headers['idempotency-key'] !== undefined;
@@ -97,7 +97,9 @@ function idempotencyKeyProblems(key: string | string[] | undefined): readonly Me
   return (error?.issues ?? []).map(({ message }) => ({ path: 'Idempotency-Key', message }));
 }
 
-/** We don't know whether the request was accepted. Only a key makes it safe to repeat. */
+/**
+ * We don't know whether the request has been accepted. Sending it again is only safe with a key.
+ */
 function acceptanceUnknown(
   hasKey: boolean,
   retryAfterS: number,
@@ -120,7 +122,7 @@ const limitDetails = {
 
 /**
  * Returns the fields with numbers that the app may not dial. If the limits have changed since the
- * intake rejected the request, and now allow both numbers, it returns `target`.
+ * intake rejected the request, and both numbers are now allowed, returns `target`.
  */
 function forbiddenFields({ request, limits }: Submission): readonly string[] {
   const { target, bridge } = request;

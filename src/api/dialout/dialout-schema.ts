@@ -1,4 +1,4 @@
-// The dial-out request's schema: it checks each field, and contains the texts for the OpenAPI
+// The dial-out request's schema, which checks each field and contains the texts for the OpenAPI
 // document. Rules that concern several fields (spellings, the bot in the path, routes) are in
 // dialout-request.ts.
 
@@ -53,7 +53,7 @@ const milliseconds = (from: number, to: number) =>
 
 /** Shorter timers would expire in any pause of speech, and no greeting lasts over a minute. */
 const timer = milliseconds(100, 60_000);
-/** For the two timers that may run through a whole greeting and its beep. */
+/** For the two timers that may have to last through a whole greeting and its beep. */
 const longTimer = milliseconds(100, 120_000);
 
 export const timersSchema = z.object({
@@ -102,7 +102,10 @@ export const callControlSchema = z.object({
     .describe('silence used for endpointing; 0 turns endpointing off'),
 });
 
-/** Works unchanged on a laptop: it calls the sandbox's voicemail and notifies `offhook listen`. */
+/**
+ * This example works unchanged with a local gateway, because it calls the sandbox's voicemail and
+ * notifies `offhook listen`.
+ */
 export const dialoutExample = {
   botId: 'st-1b2c3d',
   target: 'tel:+12025550110',
@@ -185,7 +188,7 @@ export const dialoutSchema = z
     notifyEvents: z
       .array(z.enum(eventSelectors))
       .max(64)
-      // Selections with the same meaning must be the same request.
+      // Selections with the same meaning must produce the same request.
       .transform(typesSelectedBy)
       .optional()
       .describe(

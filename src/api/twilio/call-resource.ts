@@ -1,6 +1,6 @@
-// Represents a call as Twilio's REST API would, for programs that use Twilio's own libraries.
-// Twilio documents the fields under "Call resource" in its Voice API. Fields without a meaning here
-// are null, which is also what Twilio sends for fields that don't apply.
+// Represents a call the way Twilio's REST API would, for programs that use Twilio's own libraries.
+// Twilio documents the fields under "Call resource" in its Voice API. Fields that have no meaning
+// here are null, which is also what Twilio sends for fields that don't apply.
 
 import { z } from 'zod';
 import type { CallOutcome } from '../../calls/contract/call-words.ts';
@@ -42,7 +42,7 @@ const withoutMeaning = {
   trunk_sid: null,
 } as const;
 
-// Built from parts, so that credential scanners do not report them.
+// We assemble these ids from parts to keep credential scanners from reporting them.
 const exampleNames = {
   sid: `CA${'0d9c4c529a634a7ea7ab0f1b5a9f7f10'}`,
   account_sid: `AC${'2f7c1f3b425a8f9f1e7d5d4c0c9a502f'}`,
@@ -117,7 +117,9 @@ export const callResourceSchema = z
     ],
   });
 
-/** The response to a hang-up. If the call can't be read, it contains only the required fields. */
+/**
+ * The response to a hang-up. If the call couldn't be read, it contains only the required fields.
+ */
 export const endingCallSchema = callResourceSchema
   .partial()
   .required({ sid: true, account_sid: true, status: true })
@@ -172,7 +174,9 @@ function statusOf({ state, answeredAt, outcome }: CallDetails): TwilioStatus {
   return answeredAt === undefined ? (failures[outcome ?? 'unknown'] ?? 'failed') : 'completed';
 }
 
-/** Twilio and most carriers treat a declined call as busy, since phones decline with 486 or 603. */
+/**
+ * Twilio and most carriers treat a declined call as busy, because phones decline with 486 or 603.
+ */
 const failures: Partial<Readonly<Record<CallOutcome, TwilioStatus>>> = {
   busy: 'busy',
   declined: 'busy',
@@ -193,7 +197,7 @@ function durationOf({ answeredAt, endedAt }: CallDetails): string | null {
 function answeredBy({ verdict, timeline }: CallDetails): AnsweredBy | null {
   if (verdict === undefined) return null;
   if (verdict === 'amd_human_detected') return 'human';
-  // If a beep revokes the verdict `human`, the beep becomes the verdict.
+  // If a beep overrides the verdict `human`, the beep becomes the verdict.
   const isMachine = verdict === 'amd_machine_detected' || verdict === 'amd_tone_detected';
   return isMachine ? machineOf(timeline) : 'unknown';
 }
@@ -208,7 +212,9 @@ function machineOf(timeline: readonly TimelineEntry[]): AnsweredBy {
 
 const amdData = z.object({ amd: z.object({ event: z.string(), reason: z.string() }) });
 
-/** Reads an AMD event's name and reason from its `data`, which is untyped JSON from SQL. */
+/**
+ * Reads an AMD event's name and reason from its `data`, which the database stores as untyped JSON.
+ */
 function amdOf(data: unknown): { readonly event?: string; readonly reason?: string } {
   return amdData.safeParse(data).data?.amd ?? {};
 }

@@ -48,7 +48,7 @@ const errorSchema = z
     examples: [{ code: 20_404, message: 'There is no such call, or it has ended', status: 404 }],
   });
 
-/** For each kind of error: the HTTP status, and the code of Twilio's error dictionary. */
+/** The HTTP status and the Twilio error code for each kind of error. */
 const errors = {
   invalid: { status: 400, code: 20_001 },
   unauthenticated: { status: 401, code: 20_003 },
@@ -57,7 +57,7 @@ const errors = {
   unreachable: { status: 503, code: 20_503 },
 } as const;
 
-/** An error that the client receives in Twilio's form. */
+/** An error that the client receives in Twilio's format. */
 class TwilioError extends Error {
   readonly kind: keyof typeof errors;
   readonly retryAfterS: number | undefined;
@@ -69,7 +69,7 @@ class TwilioError extends Error {
   }
 }
 
-/** Tells programs that place or list calls with Twilio's library which paths to use instead. */
+/** Tells programs that use Twilio's library to place or list calls which paths they should use. */
 const notServed =
   "In Twilio's form, Offhook only reads one call (GET) or hangs it up (POST with Status=completed). POST /api/1.1/public/bot/{botId}/V2/contactcenter/dialout places calls, GET /api/public/bot/{botId}/calls lists them.";
 
@@ -92,8 +92,8 @@ export function registerTwilioRoutes(
       scope.setNotFoundHandler((_request, reply) =>
         reply.code(404).send({ ...errors.unknown, message: notServed }),
       );
-      // Don't validate here: the handlers check the credentials first and then the form, so that
-      // errors are reported in Twilio's form.
+      // Don't validate here, because the handlers first check the credentials and then the form.
+      // They also report errors in Twilio's format.
       scope.setValidatorCompiler(() => (value: unknown) => ({ value }));
       scope.get(path, { schema: schemas.read }, async (request) => {
         const call = await authenticate(request);
@@ -117,8 +117,8 @@ type TwilioCall = StreamedCall & { readonly callSid: string; readonly accountId:
 /**
  * Finds the call and checks the client's credentials.
  *
- * @throws TwilioError if the call is unknown or the credentials are bad. The error is the same for
- * both, so a wrong guess reveals nothing
+ * @throws TwilioError if the call is unknown or the credentials are wrong. Both cases get the same
+ * error, so a wrong guess reveals nothing
  */
 function createAuthentication({ apps, streams }: TwilioServices) {
   const failures = createFailedAuthentications();
@@ -141,7 +141,7 @@ function createAuthentication({ apps, streams }: TwilioServices) {
   };
 }
 
-/** Compares the credentials with each live secret, in constant time. */
+/** Compares the credentials with each valid secret, in constant time. */
 function isAuthentic(
   header: string | undefined,
   accountSid: string,
@@ -175,9 +175,9 @@ async function end({ commands }: TwilioServices, { callId, appId }: TwilioCall):
 }
 
 /**
- * Returns the response to a hang-up. Since the call ends a moment later, `status` is the status it
- * will have then. We report success even if the call can't be read: a client that repeated the
- * request would get a 404, because the call has ended.
+ * Returns the response to a hang-up. The call ends a moment later, so `status` already contains the
+ * status that the call will have by then. We report success even if the call couldn't be read. A
+ * client that repeated the request would otherwise get a 404, because the call has ended.
  */
 async function hangUpAnswer(services: TwilioServices, call: TwilioCall) {
   const details = await detailsOf(services, call).catch(() => undefined);
