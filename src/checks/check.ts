@@ -1,5 +1,6 @@
-// A check tests one thing that a gateway needs, and gives advice if it's missing. The gateway runs
-// the checks when it starts, before it opens anything. `offhook doctor` runs them on demand.
+// A check tests a single thing that a gateway needs, and gives advice if that thing is missing. The
+// gateway runs the checks when it starts, before it opens anything. `offhook doctor` runs them on
+// demand.
 
 import { within } from '../lib/within.ts';
 
@@ -13,8 +14,8 @@ export type Finding = {
 export type Check = {
   readonly name: string;
   /**
-   * True if the check is for a server that may still be starting. If it fails, the gateway starts
-   * anyway and waits for the server.
+   * True if the check is for a server that may still be starting. If this check fails, the gateway
+   * starts anyway and waits for the server.
    */
   readonly isAwaited?: boolean;
   run(): Promise<Finding>;
@@ -23,17 +24,19 @@ export type Check = {
 export type CheckResult = Finding & { readonly name: string; readonly isAwaited: boolean };
 
 /**
- * Time-out for a check in `offhook doctor`. Users expect results within three seconds, and a
+ * Time-out for a check in `offhook doctor`. Users expect results within three seconds, whereas a
  * healthy server responds within milliseconds.
  */
 const doctorTimeoutMs = 2_500;
 /**
- * Time-out for a check while the gateway starts. A time-out counts as a failure, so we allow plenty
- * of time. The start must succeed even on a busy machine, e.g. while many programs are starting.
+ * Time-out for a check while the gateway is starting. A check that times out counts as failed, so
+ * we allow plenty of time. The gateway must be able to start even on a busy machine, e.g. while
+ * many programs are starting.
  */
 export const startTimeoutMs = 15_000;
 /**
- * Time-out for a connection. It is shorter than a check's, so that the check can report the reason.
+ * Time-out for a connection, which is shorter than a check's time-out so that the check can still
+ * report the reason.
  */
 export const connectTimeoutMs = 2_000;
 

@@ -9,20 +9,20 @@ import { reasonOf } from './reasons.ts';
 const mebibyte = 1_024 * 1_024;
 /**
  * Free space that Offhook needs before and after creating its database. PGlite creates 40 MB of
- * files, and a log of the same size. The NATS streams start out small.
+ * files and a log of the same size. The NATS streams are small at first.
  */
 const neededMiB = { first: 150, later: 30 } as const;
 /**
- * We warn if the free space is below this multiple of the need, because streams and the database
- * grow.
+ * We warn if there is less free space than this multiple of what Offhook needs, because the streams
+ * and the database grow.
  */
 const comfortable = 7;
-/** One block, because fewer bytes may still fit on a full disk. */
+/** We write a whole block, because fewer bytes may still fit on a full disk. */
 const probe = Buffer.alloc(4_096);
 
 /**
- * Checks that the folder is writable. Creates the folder if it's missing, and removes it again
- * unless `keep` is set.
+ * Checks that the folder is writable. If the folder is missing, creates it and then removes it
+ * again unless `keep` is set.
  */
 export function dataFolderCheck(dataDir: string, options: { readonly keep: boolean }): Check {
   const run = async (): Promise<Finding> => {
@@ -49,7 +49,7 @@ export function dataFolderCheck(dataDir: string, options: { readonly keep: boole
 }
 
 /**
- * Checks the free space. Set `embedded` if the embedded database or nats-server stores its data in
+ * Checks the free space. Set `embedded` if the embedded database or nats-server keeps its data in
  * the folder.
  */
 export function diskCheck(dataDir: string, options: { readonly embedded: boolean }): Check {
@@ -92,7 +92,7 @@ async function writeAndRemove(path: string): Promise<void> {
     const file = await open(path, 'w', 0o600);
     try {
       await file.write(probe);
-      // Some disks only report an error at this point.
+      // Some disks don't report errors until this point.
       await file.sync();
     } finally {
       await file.close();
@@ -103,8 +103,8 @@ async function writeAndRemove(path: string): Promise<void> {
 }
 
 /**
- * Describes why a folder could not be created. Note that ENOENT here means that the parent exists,
- * but its file system doesn't accept folders.
+ * Describes why a folder couldn't be created. Note that ENOENT here means that the parent exists,
+ * but is on a file system that can't contain folders.
  */
 function reasonNotCreated(error: unknown): string {
   return (error as NodeJS.ErrnoException).code === 'ENOENT'

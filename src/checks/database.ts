@@ -1,5 +1,6 @@
-// Checks the PostgreSQL server at DATABASE_URL, and compares its clock with this machine's. Leases
-// and retries use the database's clock. Tokens and signatures use this machine's clock.
+// Checks the PostgreSQL server at DATABASE_URL, and compares its clock with this machine's. The
+// clocks must agree, because leases and retries use the database's clock, but tokens and signatures
+// use this machine's clock.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -19,12 +20,16 @@ import { reasonOf } from './reasons.ts';
 type Location = Pick<Config, 'databaseUrl'>;
 
 /**
- * NTP keeps clocks closer than this. Anything more matters, because leases only last a few seconds.
+ * NTP keeps clocks closer together than this. A larger difference matters, because leases only last
+ * a few seconds.
  */
 const noticeableMs = 2_000;
-/** At this difference, other machines' tokens appear expired, or issued in the future. */
+/**
+ * With this difference, other machines' tokens appear to have expired, or to be issued in the
+ * future.
+ */
 const harmfulMs = 60_000;
-/** How long to wait for the connection to close. */
+/** Maximum time to wait until the connection has closed. */
 const closePatienceMs = 500;
 
 export function databaseCheck({ databaseUrl }: Location): Check {
@@ -62,8 +67,8 @@ export function clockCheck({ databaseUrl }: Location): Check {
 }
 
 /**
- * Compares the clocks. `databaseMs` is the database's time, read between `before` and `after`. Only
- * a time outside that interval counts as a difference.
+ * Compares the clocks. `databaseMs` is the database's time, which we read between `before` and
+ * `after`. A time within that interval doesn't count as a difference.
  */
 export function judgeClock(databaseMs: number, before: number, after: number): Finding {
   const offMs = Math.max(databaseMs - after, before - databaseMs, 0);
@@ -89,7 +94,7 @@ async function connected<Value>(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: connectTimeoutMs,
   });
-  // Without this listener, the process would exit if the connection breaks after the query.
+  // Without this listener, the process would exit if the connection broke after the query.
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -15,7 +15,7 @@ export function portsCheck(
     if (isRunning) return skipped('the gateway that runs here uses them');
     const problems = await Promise.all([
       tcpProblem('HTTP', http),
-      // If a drachtio-server is used, that server listens on the SIP ports.
+      // With a drachtio-server, that server listens on the SIP ports instead.
       drachtioServers === undefined ? sipProblem(sip) : undefined,
       udpProblem('MEDIA', { host: media.host, port: 0 }),
     ]);

@@ -20,7 +20,7 @@ const words: Readonly<Record<string, string>> = {
   ENETUNREACH: 'the network cannot be reached',
 };
 
-/** Returns the meaning and the code of the error or its cause. */
+/** Returns the meaning and the code of an error or of its cause. */
 export function reasonOf(error: unknown): string {
   const code = codeOf(error);
   if (code === undefined) return lastMessage(error);
@@ -31,7 +31,8 @@ export function reasonOf(error: unknown): string {
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   if ('code' in error && typeof error.code === 'string') return error.code;
-  // Attempts on several addresses usually fail for similar reasons, so we only report the first.
+  // Attempts to connect to several addresses usually fail for similar reasons, so we only report
+  // the first reason.
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   return codeOf(error.cause);
 }

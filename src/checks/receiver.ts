@@ -1,5 +1,5 @@
-// Checks that the gateway can reach a notification receiver. It connects through the same address
-// guard as the gateway. It doesn't send anything, so that the receiver doesn't see a false
+// Checks that the gateway can reach a notification receiver. The check connects through the same
+// address guard as the gateway. It doesn't send anything, because the receiver would see a false
 // notification.
 
 import { once } from 'node:events';

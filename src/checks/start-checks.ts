@@ -1,5 +1,5 @@
-// The checks that the gateway runs when it starts, before it opens anything. It reports all
-// problems together, and each problem names its variable.
+// The checks that the gateway runs when it starts, before it opens anything. All problems are
+// reported together, and each of them names its variable.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -38,9 +38,9 @@ export async function checkConfiguredFiles(config: Config): Promise<void> {
 }
 
 /**
- * Checks DATA_DIR. Creates the folder if it's missing.
+ * Checks DATA_DIR, and creates the folder if it's missing.
  *
- * @throws Error that names DATA_DIR if the folder cannot be created or written
+ * @throws Error that names DATA_DIR if the folder can't be created or isn't writable
  */
 export async function checkDataFolder(config: Config): Promise<void> {
   const check = dataFolderCheck(config.dataDir, { keep: true });
@@ -48,9 +48,9 @@ export async function checkDataFolder(config: Config): Promise<void> {
 }
 
 /**
- * Runs the other checks. If a check with `isAwaited` fails, this only logs a warning.
+ * Runs the other checks. If a check with `isAwaited` fails, we only log a warning.
  *
- * @throws Error with a line for each failure
+ * @throws Error with one line for each failed check
  */
 export async function checkBeforeStart(config: Config, logger: Logger): Promise<void> {
   const results = await runChecks(checksOf(config), startTimeoutMs);
@@ -68,7 +68,7 @@ export function fileChecksOf(config: Config): readonly Check[] {
 
 /**
  * Returns all checks except the file checks and the data folder check. `running` is the gateway
- * that is already running here, if any. It is using the ports.
+ * that is already running here, if any, and is therefore using the ports.
  */
 export function checksOf(
   config: Config,
@@ -92,7 +92,7 @@ function throwFailures(results: readonly CheckResult[]): void {
   throw new Error(failures.map(({ detail }) => detail).join('\n  '));
 }
 
-/** Checks that the drachtio-servers of DRACHTIO_URL are reachable and accept their secrets. */
+/** Checks that the drachtio-servers in DRACHTIO_URL are reachable and accept their secrets. */
 export function drachtioCheck({ drachtioServers }: Pick<Config, 'drachtioServers'>): Check {
   const run = async (): Promise<Finding> => {
     if (drachtioServers === undefined) return skipped('the embedded SIP engine is used instead');
@@ -104,7 +104,7 @@ export function drachtioCheck({ drachtioServers }: Pick<Config, 'drachtioServers
     ).then((found) => found.flat());
     if (problems.length === 0) return ok(`${drachtioServers.length} connected`);
     const detail = `DRACHTIO_URL: ${problems.join('; ')}`;
-    // This is only a warning, because calls use the servers that are reachable.
+    // This is only a warning, because calls use the servers that we can reach.
     return problems.length < drachtioServers.length ? warning(detail) : failed(detail);
   };
   return { name: 'drachtio', isAwaited: true, run };
@@ -152,7 +152,10 @@ export function natsCheck({ nats }: Pick<Config, 'nats'>, ownUrl?: string): Chec
   return { name: 'NATS', isAwaited: true, run: connect };
 }
 
-/** Checks TRUNKS_FILE for mistakes. This needs neither a port nor the network, so it runs first. */
+/**
+ * Checks TRUNKS_FILE for mistakes. This check runs first, because it doesn't need any port or
+ * network.
+ */
 function trunksCheck(config: Pick<Config, 'trunksFile' | 'sandbox' | 'drachtioServers'>): Check {
   return {
     name: 'trunks',
@@ -160,7 +163,7 @@ function trunksCheck(config: Pick<Config, 'trunksFile' | 'sandbox' | 'drachtioSe
       asFindingIfThrown(async () => {
         const file = await readTrunkFile(config);
         if (file === undefined) return skipped('TRUNKS_FILE is not set: no carrier is configured');
-        // Only the sandbox trunk's name matters here, because the file must not use the same name.
+        // We only need the sandbox trunk's name here, because the file must not use the same name.
         const sandbox = sandboxIsOn(config, file) ? { host: '127.0.0.1', port: 5_060 } : undefined;
         const trunks = trunksOf(config, { file, sandbox, secrets: readSecrets });
         return ok(`${file.name}: ${trunks.all.map(({ name }) => name).join(', ')}`);
@@ -184,7 +187,8 @@ function speechToTextCheck(
 }
 
 /**
- * Turns a thrown error into a failure with one line per mistake, including the code, e.g. ENOENT.
+ * Turns a thrown error into a failed result. It has one line per mistake, including the code, e.g.
+ * ENOENT.
  */
 async function asFindingIfThrown(run: () => Promise<Finding>): Promise<Finding> {
   try {

@@ -1,6 +1,6 @@
 // Gives commands access to apps, bots, data tables and nodes. On PostgreSQL, a command connects
-// directly. On the embedded database, it goes through the running gateway, which has the database
-// open. If no gateway is running, the command opens the embedded database itself.
+// directly. With the embedded database, the command asks the running gateway, which has the
+// database open. If no gateway is running, the command opens the embedded database itself.
 
 import {
   type AdminAnswer,

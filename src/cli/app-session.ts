@@ -1,4 +1,5 @@
-// Lets a command act as an app: signs the app's tokens, and calls the local gateway's API.
+// Lets a command act as an app. To do so, it signs the app's tokens and calls the local gateway's
+// API.
 
 import type { AdminAccess } from './admin-access.ts';
 import { type CliContext, type DevApp, readDevApp, requireGateway } from './cli-context.ts';
@@ -10,7 +11,7 @@ import {
 } from './gateway-client.ts';
 import { findAppId } from './named-app.ts';
 
-/** Tokens for the app that the command names, or for the dev app. */
+/** Tokens for the app that the command names. Without a name, they are for the dev app. */
 export type AppTokens = AsyncDisposable & {
   readonly tokens: TokenSource;
   /** Undefined if the command names an app. */
@@ -41,8 +42,8 @@ export async function openTokens(
 }
 
 /**
- * Opens access to apps, bots, data tables and nodes. We only load the database code here, because a
- * dev app token doesn't need it.
+ * Opens access to apps, bots, data tables and nodes. We don't load the database code until now,
+ * because a dev app token doesn't need it.
  */
 export async function openAdminAccess(context: CliContext): Promise<AdminAccess> {
   const access = await import('./admin-access.ts');

@@ -19,7 +19,7 @@ import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
 import { findAppId } from './named-app.ts';
 
-/** Default of `offhook token --ttl`. */
+/** The default lifetime of tokens from `offhook token`. */
 const usualTtlS = 3_600;
 
 export async function printToken(
@@ -30,8 +30,8 @@ export async function printToken(
   if (ttlS === undefined || ttlS < 1 || ttlS > maxIssuedTokenTtlS) {
     throw new CliError('--ttl must be e.g. 90s, 15m, 1h or 7d, at most 31d');
   }
-  // The dev app's secret is in a file, but its maximum token lifetime is in the database. We only
-  // need the database if the token lives longer than the default.
+  // The dev app's secret is in a file, but the maximum token lifetime is in the database, which we
+  // only need if the token's lifetime exceeds the default.
   const isUsual = options.app !== undefined || ttlS <= usualTtlS;
   const appId = isUsual ? options.app : (await readDevApp(context)).appId;
   await using app = await openTokens(context, appId);
@@ -39,7 +39,8 @@ export async function printToken(
 }
 
 /**
- * The file with the public keys that verify the app's tokens. Both options accept the same formats.
+ * The file containing the public keys that verify the app's tokens. Both options accept the same
+ * formats.
  */
 export type KeyOptions = { readonly publicKey?: string; readonly jwks?: string };
 
@@ -181,7 +182,7 @@ export async function limitApp(
 
 function toReading({ defaultCountry, bareNumbers }: NumberReading): NumberReading {
   return {
-    // Country codes are upper case, but the option accepts lower case too.
+    // Country codes are upper case, but the option accepts lower case as well.
     ...(defaultCountry === undefined ? {} : { defaultCountry: defaultCountry.toUpperCase() }),
     ...(bareNumbers === undefined ? {} : { bareNumbers }),
   };

@@ -8,7 +8,7 @@ import { CliError } from './cli-error.ts';
 
 export type AddBotOptions = {
   readonly account: string;
-  /** Alias of the bot in requests. */
+  /** The bot's alias in requests. */
   readonly stream?: string;
   readonly icon?: string;
   /** False if `--no-stream-url` is given. */
@@ -36,9 +36,9 @@ export async function addBot(
 }
 
 /**
- * Returns how the bot's audio stream changes.
+ * Returns the change to the bot's audio stream.
  *
- * @returns undefined if the stream doesn't change, null if it is removed
+ * @returns undefined if the stream stays unchanged, null to remove it
  */
 function streamChange({ streamUrl: url, streamConnect: connect }: AddBotOptions) {
   if (url === false) {

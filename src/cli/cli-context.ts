@@ -1,4 +1,4 @@
-// A command's environment: the configuration, the local gateway, and the dev app.
+// A command's environment, i.e. the configuration, the local gateway, and the dev app.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export type RunningGateway = {
 
 export type CliContext = {
   readonly config: Config;
-  /** Resolves to undefined if no gateway is running under this DATA_DIR. */
+  /** Resolves to undefined if no gateway is running in this DATA_DIR. */
   gateway(): Promise<RunningGateway | undefined>;
   /** Prints one line to stdout. */
   print(line: string): void;
@@ -44,7 +44,8 @@ export async function requireGateway(context: CliContext): Promise<RunningGatewa
 }
 
 /**
- * Reads the dev app. On the embedded database, the gateway creates it when it first starts.
+ * Reads the dev app. With the embedded database, the gateway creates the dev app when it first
+ * starts.
  *
  * @throws CliError if there is no dev app, e.g. with DATABASE_URL, where an operator creates the
  * apps

@@ -1,4 +1,4 @@
-/** An error that the command's user can act on. It's printed without its stack. */
+/** An error that the command's user can do something about. It's printed without its stack. */
 export class CliError extends Error {}
 
 export const notRunning = 'Offhook is not running here. Start it with: npm start';

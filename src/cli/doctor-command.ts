@@ -10,7 +10,7 @@ import { CliError } from './cli-error.ts';
 export type DoctorOptions = { readonly notify?: string; readonly json?: boolean };
 
 /**
- * Runs all checks and prints their results. Besides public addresses, receivers may be in
+ * Runs all checks and prints their results. Receivers may have public addresses, or addresses in
  * `allowedNetworks`.
  *
  * @throws CliError if a check fails

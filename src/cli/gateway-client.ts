@@ -1,4 +1,4 @@
-// The commands' client for the public API. It authenticates with an app's tokens.
+// The client that commands use for the public API. It authenticates with an app's tokens.
 
 import type { z } from 'zod';
 import type { commandSchema } from '../calls/contract/command.ts';
@@ -8,7 +8,7 @@ import type { CallDetails, CallSummary, NotificationView } from '../interactions
 import type { DeadLetter, ReplayedNotification } from '../notifier/dead-letters.ts';
 import { type JsonRequest, requestJson } from './http-json.ts';
 
-/** Reads the calls and dead letters of one bot, or of all of the app's bots. */
+/** Reads the calls and dead letters of a single bot, or of all bots that the app may use. */
 export type OverviewClient = {
   /** Returns one page of calls, newest first. */
   calls(
@@ -54,7 +54,7 @@ export type SoundsClient = {
   remove(name: string): Promise<unknown>;
 };
 
-/** Without a bot, `overview` covers all of the app's bots. */
+/** Without a bot, `overview` covers all bots that the app may use. */
 export type GatewayClient = {
   readonly overview: (botId?: string) => OverviewClient;
   readonly bot: (botId: string) => BotClient;
@@ -64,7 +64,7 @@ export type GatewayClient = {
 /** Issues a JWT with this lifetime in seconds. */
 export type TokenSource = (ttlS: number) => Promise<string>;
 
-/** Each request gets a new token, which outlives the request's time-out. */
+/** Each request gets a new token, which is valid for longer than the request's time-out. */
 const tokenTtlS = 60;
 
 export function tokensOf(app: { readonly appId: string; readonly jwtSecret: string }): TokenSource {

@@ -1,9 +1,9 @@
-// Sends a JSON request to the gateway. If the response is a problem document, throws a CliError.
+// Sends a JSON request to the gateway. Throws a CliError if the response is a problem document.
 
 import { z } from 'zod';
 import { CliError, notRunning } from './cli-error.ts';
 
-/** Longer than the gateway's own time-out for handlers. */
+/** This is longer than the gateway's own time-out for handlers. */
 const timeoutMs = 20_000;
 
 const problemSchema = z.object({
@@ -23,8 +23,8 @@ export type JsonRequest = {
 };
 
 /**
- * Sends the request and returns the response. We don't validate the response because the gateway is
- * part of the same program.
+ * Sends the request and returns the response. There's no need to validate the response, because the
+ * gateway is part of the same program.
  *
  * @throws CliError if the gateway is unreachable or responds with an error
  */

@@ -1,18 +1,18 @@
-// Reads ids that people type. The first characters of an id are enough, with or without `call-` or
+// Reads ids that users type. The first characters of an id are enough, with or without `call-` or
 // `app-`.
 
 import { minUuidStartLength, startsUuid } from '../lib/ids.ts';
 
 export const uuidLength = 36;
 
-/** How many ids an error lists if several ids begin with the typed text. */
+/** The maximum number of ids that we list if several ids start with the typed text. */
 export const maxShown = 10;
 
 /**
  * Returns the beginning of an id of this kind, e.g. `call-0d9c` for both `0d9c` and `call-0d9c`.
  *
- * @returns undefined if the text is a whole id or can't begin an id. `too-short` if the text has
- * too few characters to identify a call or an app.
+ * @returns undefined if the text is a complete id or can't be the beginning of one, and `too-short`
+ * if the text is too short to identify a call or an app
  */
 export function idPrefixOf(kind: 'app' | 'call', text: string) {
   const start = text.startsWith(`${kind}-`) ? text.slice(kind.length + 1) : text;

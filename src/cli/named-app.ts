@@ -1,14 +1,14 @@
-// Finds an app's id from typed text: the whole id, or its beginning.
+// Finds an app's id from the text that the user typed, which is the whole id or its beginning.
 
 import type { AdminAccess } from './admin-access.ts';
 import { CliError } from './cli-error.ts';
 import { ambiguousIdMessage, idPrefixOf } from './id-prefix.ts';
 
 /**
- * Returns the id that begins with the text. Any other text is returned unchanged, and the gateway
- * then reports that there is no such app.
+ * Returns the id that starts with the text. If no id does, returns the text unchanged, and the
+ * gateway then reports that there is no such app.
  *
- * @throws CliError if several ids begin with the text
+ * @throws CliError if several ids start with the text
  */
 export async function findAppId(access: AdminAccess, text: string): Promise<string> {
   const prefix = idPrefixOf('app', text);

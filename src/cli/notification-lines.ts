@@ -1,4 +1,4 @@
-// Formats a notification as one line for people.
+// Formats a notification as a single line for humans.
 
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -7,8 +7,8 @@ import { type Detected, whoPickedUp } from './picked-up.ts';
 import type { ReceivedNotification } from './receiver.ts';
 
 /**
- * The fields of a body that the line shows. We validate every body, because a receiver may get
- * requests from other senders too.
+ * The fields of a body that the line shows. We validate every body, because anybody could send a
+ * request to a receiver.
  */
 const shownBody = z.object({
   callId: z.string(),
@@ -34,15 +34,18 @@ export function readBody(body: unknown): ShownBody | undefined {
   return shownBody.safeParse(body).data;
 }
 
-/** A developer doesn't have this many calls at the same time. */
+/** Developers don't have this many calls at the same time. */
 const maxCalls = 1_000;
 
-/** Formats a notification. The line starts with `name`, or with the beginning of the call's id. */
+/**
+ * Formats a notification. The line starts with `name`, or with the first characters of the call's
+ * id.
+ */
 export type NotificationLines = (notification: ReceivedNotification, name?: string) => string;
 
 /**
- * Creates a formatter that remembers each call's detection result, because the last notification
- * only contains the verdict, without its reason or the beep.
+ * Creates a formatter that remembers each call's detection result. It has to, because the last
+ * notification only contains the verdict, but neither the reason nor the beep.
  */
 export function createNotificationLines(): NotificationLines {
   const heardOf = new LRUCache<string, Detected>({ max: maxCalls });
@@ -59,7 +62,7 @@ export function createNotificationLines(): NotificationLines {
   };
 }
 
-/** Returns the detection result after another notification. */
+/** Returns the detection result, updated with another notification. */
 function afterNotification(heard: Detected, { machineDetection, amd }: ShownBody): Detected {
   if (machineDetection === 'amd_tone_detected') return { ...heard, beep: true };
   const reason = amd?.reason;

@@ -1,5 +1,5 @@
-// Implements `offhook notifications list` and `replay`. They list a call's notifications with each
-// attempt, list dead letters, and send dead letters again.
+// Implements `offhook notifications list` and `replay`. These commands list a call's notifications
+// with each attempt, list dead letters, and send dead letters again.
 
 import { callIdOfEvent } from '../calls/contract/call-event.ts';
 import type { NotificationView } from '../interactions/call-queries.ts';
@@ -16,7 +16,7 @@ import { readBody } from './notification-lines.ts';
 export type ListOptions = AppOptions & { readonly failedSince?: string; readonly json?: boolean };
 export type ReplayOptions = AppOptions & { readonly call?: string; readonly failedSince?: string };
 
-/** Lists a call's notifications, or dead letters if no call is given. */
+/** Lists a call's notifications, or dead letters if the user didn't name a call. */
 export async function listNotifications(
   context: CliContext,
   named: string | undefined,
@@ -141,10 +141,10 @@ export async function replayNotifications(
 }
 
 /**
- * Finds a dead letter by the beginning of its id. The id contains the call's UUID:
+ * Finds a dead letter by the first characters of its id, which contains the call's UUID:
  * `evt-<uuid>-<which>`.
  *
- * @throws CliError if the beginning matches no dead letter or several dead letters
+ * @throws CliError if no dead letter or several dead letters match
  */
 async function findDeadLetter(
   client: GatewayClient,
@@ -153,7 +153,7 @@ async function findDeadLetter(
 ): Promise<{ readonly bot: BotClient; readonly eventId: string }> {
   const start = text.replace(/^evt-/, '');
   const { bot, callId } = await botOfCall(client, options, `call-${start.slice(0, uuidLength)}`);
-  // If the id is complete, the gateway reports what is wrong with it.
+  // If the id is complete, the gateway will report any problem with it.
   if (callIdOfEvent(text) === callId) return { bot, eventId: text };
   const failed = (await bot.notifications(callId)).filter(({ state }) => state === 'failed');
   const letters = failed.filter(({ eventId }) => eventId.startsWith(`evt-${start}`));

@@ -1,10 +1,10 @@
-// Describes who picked up a call, and how long the call lasted.
+// Describes who or what picked up a call, and how long the call lasted.
 
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
 
 /**
- * A detection result. `reason` explains a machine verdict. `beep` is true if detection heard a
- * beep.
+ * A detection result. `reason` explains a machine verdict, and `beep` is true if a beep was
+ * detected.
  */
 export type Detected = {
   readonly verdict?: string | undefined;
@@ -21,7 +21,7 @@ const wordsByVerdict: Readonly<Partial<Record<AmdEventName, string>>> = {
   amd_decision_timeout: 'undecided',
   amd_error: 'detection failed',
 };
-/** The kind of machine, if the reason reveals it. */
+/** Returns the kind of machine, if the reason reveals it. */
 const wordsByReason: Readonly<Record<string, string>> = {
   'fax-tone': 'fax',
   'sit-tone': 'network announcement',

@@ -1,6 +1,6 @@
 // A notification receiver, used by `offhook listen`, `offhook call --follow` and the demo. It
-// checks each signature against the raw body, and passes on the notification with the result. You
-// can model your own receiver on it.
+// verifies each signature against the raw body, and passes on the notification together with the
+// result. Feel free to use it as a model for your own receiver.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,12 +8,12 @@ import { verify } from '../notifier/webhooks.ts';
 
 export type ReceivedNotification = {
   readonly headers: IncomingHttpHeaders;
-  /** The body exactly as received, because that is what the signature covers. */
+  /** The body exactly as received, because the signature covers these bytes. */
   readonly rawBody: string;
   /** The parsed body. Undefined if the body isn't JSON. */
   readonly body: unknown;
   readonly verified: boolean;
-  /** Why the verification failed, in one word. Omitted if it succeeded. */
+  /** The reason why verification failed, in one word. Omitted if verification succeeded. */
   readonly reason?: string;
 };
 
@@ -27,7 +27,7 @@ export type ReceiverOptions = {
   readonly onNotification: (notification: ReceivedNotification) => void;
 };
 
-/** More than enough, because a notification only has a few KiB, including its metadata. */
+/** This is more than enough, because a notification has only a few KiB, including its metadata. */
 const maxBodyBytes = 1_024 * 1_024;
 
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {

@@ -1,5 +1,5 @@
 // Implements `offhook sip-engine`, which runs the embedded SIP engine as a separate process. One or
-// more gateways can use it through DRACHTIO_URL.
+// more gateways can use the engine through DRACHTIO_URL.
 
 import { randomBytes } from 'node:crypto';
 import { createLogger } from '../lib/logger.ts';
@@ -18,7 +18,7 @@ export type SipEngineOptions = {
 export async function runSipEngine(context: CliContext, options: SipEngineOptions): Promise<void> {
   const { config } = context;
   const secret = options.secret ?? randomBytes(24).toString('hex');
-  // We only load the engine here, so that the other commands start without it.
+  // We don't load the engine until now, so that other commands can start without it.
   const { startSipEngine } = await import('../embedded/drachtio/engine.ts');
   const engine = await startSipEngine({
     sipHost: options.sipHost ?? config.sip.host,
@@ -26,7 +26,7 @@ export async function runSipEngine(context: CliContext, options: SipEngineOption
     controlHost: options.controlHost,
     controlPort: parsePort('--control-port', options.controlPort),
     secret,
-    // Log to stderr, because stdout only carries the line that programs read.
+    // Log to stderr, because stdout is reserved for the line that programs read.
     logger: createLogger({ level: config.logLevel, nodeId: config.nodeId, toStderr: true }),
   }).catch((error: unknown) => {
     throw new CliError('The SIP engine did not start.', { cause: error });

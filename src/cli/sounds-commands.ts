@@ -1,4 +1,4 @@
-// Implements `offhook sounds`, which manages the sounds for calls of the app's account.
+// Implements `offhook sounds`, which manages the sounds for the account's calls.
 
 import { readFile } from 'node:fs/promises';
 import { type AppOptions, withGateway } from './app-session.ts';

@@ -1,4 +1,4 @@
-// Implements `offhook tables`. The operator of the gateway defines data tables from files.
+// Implements `offhook tables`, with which the gateway's operator defines data tables from files.
 
 import { readFile } from 'node:fs/promises';
 import type { AdminInput } from '../api/admin/admin-operations.ts';
@@ -31,7 +31,9 @@ export async function listTables(context: CliContext): Promise<void> {
   for (const table of tables) context.print(JSON.stringify(table));
 }
 
-/** Reads the file without validation. The store validates the definition and reports any errors. */
+/**
+ * Reads the file without validating it. The store validates the definition and reports any errors.
+ */
 async function readDefinition(file: string): Promise<AdminInput<'tables.create'>> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as AdminInput<'tables.create'>;

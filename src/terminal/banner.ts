@@ -1,5 +1,5 @@
-// The banner for developers who have just started a gateway in a terminal. It shows the addresses,
-// the credentials, and a command to try.
+// The banner for developers who have just started a gateway in a terminal. It shows the gateway's
+// addresses, the credentials, and a command to try.
 
 import { isAbsolute, join, relative } from 'node:path';
 
@@ -9,14 +9,15 @@ export type BannerFacts = {
   readonly dataDir: string;
   /** The folder in which the gateway was started. */
   readonly workingFolder: string;
-  /** True on the embedded database. Otherwise an operator creates the apps. */
+  /** True with the embedded database. Otherwise an operator creates the apps. */
   readonly hasDevApp: boolean;
   readonly hasSandbox: boolean;
   readonly console: {
-    /** Undefined if the gateway doesn't serve a console on its address. */
+    /** Undefined if the gateway doesn't serve a console at its address. */
     readonly address: string | undefined;
     /**
-     * A link that signs in one browser. Only shown in a terminal, because it must not be logged.
+     * A link that signs in a single browser. We only show it in a terminal, because it must not be
+     * logged.
      */
     readonly link?: string;
   };
@@ -42,8 +43,7 @@ export function bannerLines(facts: BannerFacts): readonly string[] {
 function consoleLines(facts: BannerFacts): readonly string[] {
   const { address, link } = facts.console;
   const signIn = command(facts, facts.hasDevApp ? 'console' : 'console --app ID');
-  // Don't put text directly after an address, because terminals would treat it as part of the
-  // address.
+  // Don't put text directly after an address, because terminals would include the text in the link.
   if (link !== undefined)
     return [
       `  Console      ${link}`,
@@ -68,7 +68,7 @@ function commandToTry(facts: BannerFacts): string {
   return `${command(facts, `call ${target} --amd detect --follow`)}   (in a second terminal)`;
 }
 
-/** Returns an `offhook` command line. Sets DATA_DIR if the command needs it to find the gateway. */
+/** Returns an `offhook` command line, with DATA_DIR if the command needs it to find the gateway. */
 function command(facts: BannerFacts, words: string): string {
   const { dataDir, workingFolder, hasDevApp } = facts;
   const isFound = dataDir === join(workingFolder, '.offhook') || !hasDevApp;

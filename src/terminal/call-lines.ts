@@ -1,6 +1,6 @@
-// Lines for developers who watch calls. There is one line per call event, and one per attempt to
-// notify the call's receiver. The lines don't contain phone numbers, pressed digits or spoken
-// words.
+// Lines for developers who are watching calls. We print one line for each call event, and one for
+// each attempt to notify the call's receiver. The lines never contain phone numbers, DTMF digits or
+// spoken words.
 
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -12,13 +12,13 @@ export type CallLine = { readonly callId: string; readonly text: string };
 
 export type CallWatcher = {
   onEvent(event: CallEvent): void;
-  /** `origin` is the receiver's scheme, host and port. Undefined if the call is gone. */
+  /** `origin` is the receiver's scheme, host and port. Undefined if we no longer have the call. */
   onDelivery(delivery: Delivery, origin: string | undefined): void;
 };
 
 /**
- * How many event ids we remember. The same event can arrive twice if it was unclear whether its
- * first publication succeeded. It's enough to remember the events in flight.
+ * How many event ids we remember. If it's unclear whether an event's first publication succeeded,
+ * the event is published again and can arrive twice. It's enough to remember the events in flight.
  */
 const maxKnown = 10_000;
 
@@ -41,8 +41,8 @@ export function createCallWatcher(print: (line: CallLine) => void): CallWatcher 
 }
 
 /**
- * Masks phone numbers and control characters. Reason phrases come from far ends, and may contain
- * the dialed number or terminal escape sequences.
+ * Masks phone numbers and control characters. Reason phrases are written by the far end of a call,
+ * and may contain the dialed number or terminal escape sequences.
  */
 function masked(text: string): string {
   return text.replaceAll(/\p{C}/gu, '?').replaceAll(/\+?\d{7,}/g, '***');
@@ -66,8 +66,8 @@ function whatNext({ verdict, record }: Delivery): string {
 }
 
 /**
- * Returns a notification's status. Instead of `Call-In-Progress`, returns the detection result, and
- * instead of `Event`, the event's type.
+ * Returns a notification's status. For `Call-In-Progress`, returns the detection result instead,
+ * and for `Event`, the event's type.
  */
 function statusOf(body: string): string {
   const { status, machineDetection, event } = JSON.parse(body) as {

@@ -1,5 +1,5 @@
 // Prints messages for the person who started the gateway, in order with the log. If the output
-// isn't a terminal, it only prints the log, as lines of JSON for programs.
+// isn't a terminal, only the log is printed, as lines of JSON for programs.
 
 import { type Logger, writeLine } from '../lib/logger.ts';
 import { type BannerFacts, bannerLines } from './banner.ts';
@@ -10,7 +10,7 @@ export type Screen = {
   /** Undefined if calls aren't shown. */
   readonly watcher: CallWatcher | undefined;
   starting(version: string): void;
-  /** True if `up` prints a banner. False for a log and a quiet terminal. */
+  /** True if `up` prints a banner. False if the output is a log or the terminal is quiet. */
   readonly showsBanner: boolean;
   up(facts: BannerFacts): void;
   stopping(signal: NodeJS.Signals, state: Stopping): void;
@@ -25,7 +25,7 @@ export type ScreenOptions = {
 
 export function createTerminalScreen({ logger, logCalls }: ScreenOptions): Screen {
   const write = (line: string): void => writeLine(logger, line);
-  // A quiet log level makes the terminal quiet too.
+  // A quiet log level also makes the terminal quiet.
   const isQuiet = !logger.isLevelEnabled('info');
   const watcher = createCallWatcher(({ callId, text }) =>
     write(`[${new Date().toISOString().slice(11, 23)}] ${callId.slice(0, 13)}  ${text}`),
@@ -40,7 +40,7 @@ export function createTerminalScreen({ logger, logCalls }: ScreenOptions): Scree
     up: (facts) => {
       if (!isQuiet) for (const line of bannerLines(facts)) write(line);
     },
-    // The line break ends the line that shows ^C.
+    // The line break ends the line on which the terminal shows ^C.
     stopping: (_signal, state) => write(`\n${stoppingLine(state)}`),
     forced: () => write(`\n${forcedLine}`),
   };

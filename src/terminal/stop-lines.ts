@@ -2,11 +2,11 @@
 
 export type Stopping = {
   readonly starting: boolean;
-  /** How many calls are up. */
+  /** The number of calls that are up. */
   readonly calls: number;
-  /** How long the calls may continue. */
+  /** The calls may continue for this long. */
   readonly drainMs: number;
-  /** How long a start may still take. */
+  /** Maximum time that the gateway's start may still need. */
   readonly startPatienceMs: number;
 };
 

@@ -1,5 +1,5 @@
-// Runs `offhook amd`: reads recordings and prints their events. With --plot, it draws them on an
-// HTML page too.
+// Runs `offhook amd`, which analyses recordings and prints their events. With --plot, the command
+// also draws the recordings on an HTML page.
 
 import { writeFile } from 'node:fs/promises';
 import { timersSchema } from '../../api/dialout/dialout-schema.ts';
@@ -30,7 +30,7 @@ type Heard = {
   audioMs: number;
   listenedMs: number;
   severalChannels: boolean;
-  /** Recordings to draw. Empty without --plot. */
+  /** Recordings to draw. Always empty without --plot. */
   readonly plotted: Plotted[];
 };
 

@@ -1,13 +1,13 @@
-// Finds the recordings to analyse: each named file, and every WAV file at any depth in the named
-// folders.
+// Finds the recordings to analyse. These are all named files, and all WAV files at any depth in the
+// named folders.
 
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CliError } from '../cli-error.ts';
 
 /**
- * Enough for 5 minutes of 16-bit stereo at 192 kHz, which is more than detection needs. We don't
- * read the rest of a file.
+ * This is enough for 5 minutes of 16-bit stereo at 192 kHz, which is more than detection needs. We
+ * don't read the rest of a file.
  */
 const maxBytes = 256 * 1_024 * 1_024;
 

@@ -1,5 +1,5 @@
-// Runs a recording through the detector, faster than real time. A call with the same audio would
-// have had the same events.
+// Runs a recording through the detector, faster than real time. The events are the same as in a
+// call with the same audio.
 
 import { createDetector } from '../../amd/detector.ts';
 import { frameMs, frameSamples } from '../../amd/frame.ts';
@@ -8,7 +8,7 @@ import type { AmdEvent, AmdEventName } from '../../calls/detection/amd-event.ts'
 
 export type Verdict = 'human' | 'machine' | 'no-speech' | 'timeout' | 'error';
 
-/** Every detector stops within this time, because its timers don't exceed 120 s. */
+/** Every detector has stopped by then, because its timers can't exceed 120 s. */
 const longestSilenceMs = 400_000;
 
 const verdicts: Readonly<Partial<Record<AmdEventName, Verdict>>> = {
@@ -19,7 +19,10 @@ const verdicts: Readonly<Partial<Record<AmdEventName, Verdict>>> = {
   amd_error: 'error',
 };
 
-/** Returns a recording's events. After its end, the detector hears silence until it stops. */
+/**
+ * Returns a recording's events. After the end of the recording, the detector gets silence until it
+ * stops.
+ */
 export function listenTo(samples: Int16Array, settings: AmdSettings): readonly AmdEvent[] {
   const detector = createDetector(settings);
   const events: AmdEvent[] = [];
@@ -35,7 +38,10 @@ export function listenTo(samples: Int16Array, settings: AmdSettings): readonly A
   return events;
 }
 
-/** Returns the first verdict, or `machine` if a tone corrected it, because only machines beep. */
+/**
+ * Returns the first verdict, or `machine` if a tone has corrected that verdict, because only
+ * machines beep.
+ */
 export function verdictFrom(events: readonly AmdEvent[]): Verdict {
   if (events.some(({ corrects }) => corrects !== undefined)) return 'machine';
   for (const { event } of events) {

@@ -1,5 +1,5 @@
-// Builds the page for `offhook amd --plot`: a single HTML file that works offline. The drawing code
-// is the console's, so all we do here is convert a recording to its input.
+// Builds the page for `offhook amd --plot`, a single HTML file that works offline. The console's
+// code does the drawing, so all we do here is convert a recording to its input.
 
 import { frameMs, frameSamples } from '../../amd/frame.ts';
 import { FrameAnalyzer } from '../../amd/frame-analyzer.ts';
@@ -28,7 +28,10 @@ export type Plotted = {
   readonly events: readonly AmdEvent[];
   readonly verdict: Verdict;
   readonly samples: Int16Array;
-  /** For a labelled recording: its label, detection's mistakes, and a lane that shows the truth. */
+  /**
+   * For a labelled recording: its label, the mistakes that detection made, and a lane that shows
+   * the correct result.
+   */
   readonly truth?: {
     readonly label: string;
     readonly faults: readonly string[];
@@ -99,11 +102,14 @@ type Span = { readonly startMs: number; readonly endMs: number };
 type Trace = {
   readonly speech: readonly Span[];
   readonly tones: readonly Span[];
-  /** When each additional word was counted. */
+  /** The times at which words were counted. */
   readonly wordsMs: readonly number[];
 };
 
-/** A tone is reported this many frames after its end, once we know that it stands alone. */
+/**
+ * The detector reports a tone this many frames after its end, once it's clear that the tone is
+ * isolated.
+ */
 const reportDelayFrames = 5;
 
 /** Returns what the detector heard in each frame until it stopped. */
@@ -116,7 +122,7 @@ function traceOf(samples: Int16Array, stoppedMs: number): Trace {
   for (let at = 0; at + frameSamples <= end; at += frameSamples) {
     const heard = analyzer.analyze(samples.subarray(at, at + frameSamples), false);
     if (heard.found !== undefined) {
-      // A tone isn't classified until its end, so mark all of its frames now.
+      // We can't classify a tone until it has ended, so mark all of its frames now.
       const end = Math.max(tones.lastIndexOf(true) + 1, tones.length - reportDelayFrames);
       const start = Math.max(0, end - Math.round(heard.found.ms / frameMs));
       tones.fill(true, start, end);

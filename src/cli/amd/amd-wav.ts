@@ -21,7 +21,7 @@ const maxRateHz = 192_000;
  */
 export const maxRecordingMs = 300_000;
 
-/** Reads a channel. `channel` counts from 1. */
+/** Reads a channel. Channel numbers start at 1. */
 export function readWav(file: Buffer, channel: number): RecordingResult {
   const opened = openWav(file, { maxRateHz });
   if (!opened.ok) return { kind: 'unreadable', problem: opened.problem };

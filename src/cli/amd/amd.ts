@@ -1,5 +1,5 @@
-// Declares `offhook amd`. The implementation isn't loaded until the command runs, so other commands
-// don't have to load a detector.
+// Declares `offhook amd`. We don't load the implementation until the command runs, so other
+// commands don't load a detector for nothing.
 
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../cli-context.ts';

@@ -31,7 +31,8 @@ export async function runBot(context: CliContext, options: ListenOptions): Promi
 /**
  * Returns the dev app's stream secret.
  *
- * @returns undefined if there is no dev app, i.e. with DATABASE_URL or before the first start
+ * @returns undefined if there is no dev app, i.e. with DATABASE_URL or before the gateway's first
+ * start
  */
 async function devStreamSecret(context: CliContext): Promise<string | undefined> {
   return await readDevApp(context).then(

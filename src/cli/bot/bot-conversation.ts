@@ -1,7 +1,7 @@
-// One call of the sample bot over Twilio Media Streams. Feel free to copy it. The bot waits for a
-// "Hello?", greets, and repeats what it hears. It stops talking when it's interrupted, and leaves a
-// message for a machine. Finally it says goodbye and hangs up. Its only clock is the incoming
-// audio.
+// A single call of the sample bot, over Twilio Media Streams. Feel free to copy this code. The bot
+// waits for a "Hello?", greets the person, and repeats what it hears. It stops talking when it's
+// interrupted, and leaves a message if a machine answers. Finally it says goodbye and hangs up. The
+// bot measures time only by the audio that it receives, so it needs no other clock.
 
 import type { WebSocket } from 'ws';
 import { VoiceTurns } from '../../embedded/sandbox/voice-turns.ts';
@@ -9,17 +9,17 @@ import { readMulawBytes, recordingUrl } from '../../embedded/sandbox/wav-file.ts
 import { type BotEvent, type GatewayMessage, readGatewayMessage } from './bot-events.ts';
 
 /**
- * How long the bot waits for the first word. Most people speak first when they answer, but some
- * don't.
+ * The bot waits this long for the first word. Most people speak first when they answer the phone,
+ * but some don't.
  */
 const firstWordMs = 2_000;
 /** After this much silence the bot says goodbye. */
 const patienceMs = 8_000;
-/** If the person takes more turns than this, the bot says goodbye. */
+/** After this many turns the bot says goodbye. */
 const maxTurns = 2;
-/** How many frames we keep from before a voice is detected: 300 ms in 20 ms frames. */
+/** The number of frames that we keep from before a voice is detected: 300 ms in 20 ms frames. */
 const prerollFrames = 15;
-/** The bot repeats at most this much of a turn: 15 s in 20 ms frames. */
+/** The bot repeats no more than this much of a turn: 15 s in 20 ms frames. */
 const maxTurnFrames = 750;
 
 const lineNames = ['greeting', 'you-said', 'message', 'goodbye'] as const;
@@ -38,9 +38,9 @@ export class BotConversation {
   readonly #turns = new VoiceTurns();
   #streamSid = '';
   #callId = '';
-  /** Lines that we have sent to the gateway but whose marks have not come back yet. */
+  /** Lines that we have sent to the gateway, but whose marks haven't been returned yet. */
   readonly #queued: Line[] = [];
-  /** How many lines at the front of the queue a `clear` message has discarded. */
+  /** The number of lines at the front of the queue that a `clear` message has discarded. */
   #dropped = 0;
   #heard: Buffer[] = [];
   #quietMs = 0;
@@ -95,8 +95,8 @@ export class BotConversation {
   }
 
   /**
-   * Handles an interruption by clearing the audio that the gateway hasn't played yet. The bot's
-   * last line can't be interrupted.
+   * Handles an interruption by clearing any audio that the gateway hasn't played yet. The bot can't
+   * be interrupted during its last line.
    */
   #stopTalking(): void {
     if (!this.#isTalking || this.#lastLine !== undefined) return;
@@ -122,8 +122,8 @@ export class BotConversation {
   }
 
   /**
-   * Sends a line. The audio can be any length. The gateway plays it in real time, and returns the
-   * mark once the person has heard all of it.
+   * Sends a line. The audio can have any length, because the gateway plays it in real time. It
+   * returns the mark once the person has heard all of the audio.
    */
   #sendLine(line: Line, more: Uint8Array = new Uint8Array()): void {
     if (this.#lastLine !== undefined) return;
@@ -134,7 +134,7 @@ export class BotConversation {
     this.#queued.push(line);
   }
 
-  /** Handles a mark. Marks return in order, even if their audio was discarded. */
+  /** Handles a mark. Marks are returned in order, even if their audio was discarded. */
   #onMark(name: string): void {
     const [line] = this.#queued;
     if (line === undefined || line !== name) return;
@@ -145,7 +145,7 @@ export class BotConversation {
     }
     this.#counts.linesSaid += 1;
     this.#report({ type: 'said', line });
-    // A normal close hangs up.
+    // When a stream closes normally, the gateway hangs up.
     if (line === this.#lastLine) this.#socket.close(1000);
   }
 
@@ -160,7 +160,7 @@ export class BotConversation {
       this.#isMachine = true;
       this.#stopTalking();
     }
-    // Detection stops when it has heard the beep, or has given up waiting for a beep.
+    // Detection stops after it has heard the beep, or has given up waiting for one.
     if (amd.event === 'amd_stopped' && this.#isMachine) this.#sendLine('message');
   }
 

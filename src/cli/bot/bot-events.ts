@@ -1,4 +1,4 @@
-// The gateway messages that the sample bot reads, and the events that it reports.
+// The gateway's messages that the sample bot reads, and the events that the bot reports.
 
 import { z } from 'zod';
 
@@ -16,9 +16,9 @@ const gatewayMessage = z.object({
 export type GatewayMessage = z.infer<typeof gatewayMessage>;
 
 /**
- * Parses a message. Doesn't throw.
+ * Parses a message. Never throws.
  *
- * @returns undefined if the text is not a message of this protocol
+ * @returns undefined if the text isn't a message in this protocol
  */
 export function readGatewayMessage(text: string): GatewayMessage | undefined {
   try {
@@ -32,7 +32,7 @@ export type BotEvent =
   /** The bot refused a connection because its signature was missing or wrong. */
   | { readonly type: 'refused' }
   | { readonly type: 'started'; readonly callId: string }
-  /** The line's mark came back, so the line was played to the end. */
+  /** The line's mark has been returned, so the line was played to the end. */
   | { readonly type: 'said'; readonly line: string }
   | { readonly type: 'interrupted'; readonly line: string }
   | { readonly type: 'heard'; readonly turnMs: number }

@@ -1,5 +1,5 @@
-// The sample bot for audio streams. It is a WebSocket server to which gateways open one connection
-// per call.
+// The sample bot for audio streams. It is a WebSocket server, to which gateways open a connection
+// for each call.
 
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -20,7 +20,7 @@ export type SampleBotOptions = {
 
 export type SampleBot = AsyncDisposable & { readonly url: string };
 
-/** How long clients have to close their connections before we cut them off. */
+/** Clients have this long to close their connections before we cut them off. */
 const farewellMs = 500;
 
 export async function startSampleBot(options: SampleBotOptions): Promise<SampleBot> {
@@ -28,7 +28,7 @@ export async function startSampleBot(options: SampleBotOptions): Promise<SampleB
   const server = new WebSocketServer({
     host,
     port,
-    // The gateway's messages are a few hundred bytes long, but stream parameters may take up a few
+    // The gateway's messages are a few hundred bytes long, but stream parameters may need a few
     // KiB.
     maxPayload: 65_536,
     // The signature only covers the path and query, so a proxy in front of the bot may change the
@@ -45,9 +45,9 @@ export async function startSampleBot(options: SampleBotOptions): Promise<SampleB
   return {
     url: `ws://${host}:${(server.address() as AddressInfo).port}/`,
     async [Symbol.asyncDispose]() {
-      // Code 1001 means "going away". The gateway reconnects after this code.
+      // Code 1001 means "going away". The gateway reconnects when it receives this code.
       for (const socket of server.clients) socket.close(1001);
-      // Cut off clients that don't respond to the close in time.
+      // Cut off any clients that haven't responded to the close in time.
       const cutOff = setTimeout(() => {
         for (const socket of server.clients) socket.terminate();
       }, farewellMs);

@@ -19,11 +19,11 @@ export type CallOptions = DialOptions & {
   readonly follow?: boolean;
 };
 
-/** This is short enough to look live, but long enough not to load the gateway. */
+/** This is short enough to look live, but doesn't put much load on the gateway. */
 const pollMs = 250;
 /**
- * How long to wait for the last notification after the call has ended. It usually arrives within
- * milliseconds, but takes longer if the receiver has rejected an earlier attempt.
+ * Maximum time to wait for the last notification after the call has ended. The notification usually
+ * arrives within milliseconds, but takes longer if the receiver has rejected an earlier attempt.
  */
 const lastNotificationMs = 15_000;
 
@@ -36,8 +36,8 @@ export async function placeCall(
   const { httpUrl } = await requireGateway(context);
   const client = createGatewayClient(httpUrl, app.tokens).bot(options.bot);
   const notified = { end: false };
-  // This command only knows the dev app's secret, so it can't check other apps' signatures. For any
-  // other app, it doesn't start a receiver and only prints the timeline.
+  // This command only knows the dev app's secret, so it can't verify other apps' signatures. For
+  // those apps, it only prints the timeline and doesn't start a receiver.
   const followed = options.follow === true && options.notify === undefined;
   await using receiver =
     followed && app.devApp !== undefined
@@ -105,9 +105,9 @@ async function until(condition: () => boolean, withinMs: number): Promise<void> 
 }
 
 /**
- * Returns detection's verdict.
+ * Returns the verdict.
  *
- * @returns undefined if detection was off or the call was not answered
+ * @returns undefined if detection was off or the call wasn't answered
  */
 function findVerdict({ timeline }: CallDetails): string | undefined {
   const end = timeline.findLast(({ type }) => type === 'completed');

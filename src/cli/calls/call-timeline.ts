@@ -1,21 +1,25 @@
-// Puts a growing timeline's events into order. A call's answer and end are in SQL immediately.
-// Other events reach the timeline through the stream, a moment later.
+// Puts a growing timeline's events into order. This is necessary because a call's answer and end
+// are written to the database immediately, but other events reach the timeline through the stream,
+// a moment later.
 
 import type { TimelineEntry } from '../../interactions/call-queries.ts';
 
 /**
- * How long a missing event holds back later events. If it's still missing after that, a fault has
- * delayed it, or it was lost along with its node.
+ * A missing event holds back later events for this long. If the event is still missing by then, a
+ * fault has delayed it, or the event was lost along with its node.
  */
 const maxGapMs = 5_000;
 
 export type CallTimeline = {
   /**
-   * Returns the new entries that can be shown now. `timeline` is the whole timeline so far, ordered
-   * by sequence number.
+   * Returns the new entries that can be shown now. `timeline` is the complete timeline so far,
+   * ordered by sequence number.
    */
   take(timeline: readonly TimelineEntry[], nowMs: number): readonly TimelineEntry[];
-  /** True while known entries are waiting for a missing earlier event. Lasts at most `maxGapMs`. */
+  /**
+   * True while known entries are waiting for an earlier event that is missing. Lasts at most
+   * `maxGapMs`.
+   */
   readonly waiting: boolean;
 };
 
@@ -50,8 +54,8 @@ export function createCallTimeline(): CallTimeline {
 }
 
 /**
- * Counts the entries before the first gap. An entry below `nextSequence` isn't a gap. It's a late
- * event, and we have already shown later events.
+ * Counts the entries before the first gap. An entry below `nextSequence` isn't a gap but a late
+ * event, i.e. one that arrived after we had already shown later events.
  */
 function countInOrder(fresh: readonly TimelineEntry[], nextSequence: number): number {
   let next = nextSequence;

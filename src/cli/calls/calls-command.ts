@@ -1,5 +1,5 @@
 // Implements `offhook calls list`, `offhook calls show` and `offhook context`, which read calls.
-// They cover all of the app's bots, unless the command names a bot.
+// They include all of the app's bots, unless the command names a bot.
 
 import { lineOf } from '../../calls/contract/event-table.ts';
 import type { CallSummary } from '../../interactions/call-queries.ts';
@@ -76,7 +76,7 @@ export async function showCall(
   });
 }
 
-/** Prints a call's context as a bot flow reads it. */
+/** Prints a call's context the way a bot flow reads it. */
 export async function showContext(
   context: CliContext,
   named: string,

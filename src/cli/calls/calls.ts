@@ -21,7 +21,7 @@ import type {
 /** The default bot of `offhook call`. The dev app may use every bot. */
 const defaultBot = 'dev-bot';
 
-// We load modules when their command runs, so that no command loads another command's code.
+// We don't load a module until its command runs, so no command loads another command's code.
 const callsCommands = () => import('./calls-command.ts');
 const liveCommands = () => import('./live-commands.ts');
 const notificationsCommands = () => import('../notifications-command.ts');
@@ -87,7 +87,8 @@ function withStream(command: Command): Command {
 }
 
 /**
- * Adds the options for plans, i.e. what the call does after the verdict without further requests.
+ * Adds the options for plans, which define what the call does after the verdict without further
+ * requests.
  */
 function withPlans(command: Command): Command {
   return command

@@ -1,5 +1,5 @@
-// Builds a dial-out request from the options of `offhook call`. The gateway validates the request.
-// Here we only reject options that the gateway would silently ignore.
+// Builds a dial-out request from the options of `offhook call`. The gateway validates the request,
+// so here we only reject options that the gateway would silently ignore.
 
 import { timersSchema } from '../../api/dialout/dialout-schema.ts';
 import { sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
@@ -67,8 +67,8 @@ export function dialRequest(
 }
 
 /**
- * Returns a target URI. URIs stay unchanged. Sandbox names, and numbers with a country code, are
- * converted.
+ * Returns a target URI. Text that is already a URI stays unchanged, but sandbox names and numbers
+ * with a country code are converted.
  *
  * @throws CliError if the text isn't a target
  */
@@ -87,12 +87,12 @@ export function targetOf(text: string): string {
 }
 
 /**
- * Advises how to write a number. We can't tell the country from the number alone. For example,
- * 2025550110 begins with Egypt's country code.
+ * Explains how to write a number. We can't tell the country from the number alone. For example,
+ * 2025550110 starts with Egypt's country code.
  */
 function adviceFor(digits: string): string {
   const american = readNational(digits, 'US');
-  // North American area codes don't begin with 0 or 1, so 0612345678 is from another country.
+  // North American area codes never start with 0 or 1, so 0612345678 is from a different country.
   if (american !== undefined && /^1[2-9]/.test(american.digits)) {
     return `write +${american.digits} for a North American number, otherwise + and its country code`;
   }
@@ -120,7 +120,7 @@ export function readTimers(texts: readonly string[]): Readonly<Record<string, nu
 /**
  * Builds the `stream` field.
  *
- * @returns undefined for the bot's registered stream, null for no stream
+ * @returns undefined for the bot's registered stream, or null for no stream
  */
 function buildStream(options: DialOptions): Readonly<Record<string, unknown>> | null | undefined {
   const { streamUrl: url, streamConnect: connect, streamParameter = [], stream = true } = options;
@@ -173,7 +173,7 @@ export function readNumber(option: string, text: string): number {
   return Number(text);
 }
 
-/** Reads milliseconds, like a call's other options, or a duration with a unit. */
+/** Reads a duration, either in milliseconds, like a call's other options, or with a unit. */
 function readDurationMs(text: string): number {
   const isMs = /^\d{1,10}$/.test(text);
   const durationMs = isMs ? Number(text) : (parseDurationS(text) ?? Number.NaN) * 1_000;

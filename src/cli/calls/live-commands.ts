@@ -9,7 +9,7 @@ import type { CommandMembers } from '../gateway-client.ts';
 import { readHeaders, readNumber, readParameters, targetOf } from './dial-options.ts';
 import { botOfCall } from './named-call.ts';
 
-/** With `id`, the command can be repeated safely if its response was lost. */
+/** With `id`, the command can be repeated safely after its response was lost. */
 export type LiveOptions = AppOptions & { readonly id?: string };
 export type PlayOptions = LiveOptions & { readonly loop?: boolean };
 export type KeyOptions = LiveOptions & { readonly duration?: string };
@@ -47,7 +47,7 @@ export async function stopPlaying(
   await send(context, callId, options, { command: 'stop' }, 'stopped');
 }
 
-/** Presses keys. We don't print the digits because they may be a card number. */
+/** Sends DTMF digits. We don't print the digits, because they may be a card number. */
 export async function pressKeys(
   context: CliContext,
   callId: string,
@@ -60,7 +60,8 @@ export async function pressKeys(
 }
 
 /**
- * Streams the call to another bot. We don't print the URL's query because it may contain a secret.
+ * Streams the call to a different bot. We don't print the URL's query, because it may contain a
+ * secret.
  */
 export async function streamCall(
   context: CliContext,

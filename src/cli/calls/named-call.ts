@@ -1,4 +1,4 @@
-// Finds a call's id from typed text: the whole id, or its beginning.
+// Finds a call's id from the text that the user typed, which is the whole id or its beginning.
 
 import { CliError } from '../cli-error.ts';
 import type { BotClient, GatewayClient, OverviewClient } from '../gateway-client.ts';
@@ -6,8 +6,8 @@ import { ambiguousIdMessage, idPrefixOf, maxShown, tooShortMessage } from '../id
 import { callLine } from './call-line.ts';
 
 /**
- * Returns the id that begins with the text. If no id can begin with it, returns the text unchanged.
- * The gateway then reports that there is no such call.
+ * Returns the id that starts with the text. If the text can't be the beginning of an id, it is
+ * returned unchanged, and the gateway then reports that there is no such call.
  *
  * @throws CliError if the text matches no call or several calls
  */

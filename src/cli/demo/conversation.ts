@@ -1,5 +1,5 @@
-// The demo's results. The bot measures the conversation at its WebSocket, and the talker at its
-// phone. The mailbox records the message, and both phones measure the transfer.
+// The demo's results. The bot measures the conversation at its WebSocket, while the talker measures
+// it at its phone. The mailbox records the message. Both phones measure the transfer.
 
 import type { SandboxCallSummary } from '../../embedded/sandbox/sandbox-call.ts';
 import type { TalkSummary } from '../../embedded/sandbox/talker.ts';
@@ -57,13 +57,13 @@ export class ConversationRecord {
 }
 
 /**
- * Lists what went wrong in the conversation. Each side must hear the other, and the bot must stop
- * talking when it's interrupted.
+ * Lists everything that went wrong in the conversation. The bot and the talker must hear each
+ * other, and the bot must stop talking when it's interrupted.
  */
 export function problemsOfConversation({ bot, talker }: Conversation): readonly string[] {
   if (bot === undefined || talker === undefined) return ['one side reported nothing'];
   const problems: string[] = [];
-  // The three turns are the talker's hello, interruption and answer.
+  // The three turns are the talker's hello, their interruption and their answer.
   if (bot.turns < 3) problems.push(`the bot heard ${bot.turns} of 3 turns`);
   if (bot.interruptions !== 1) problems.push(`the bot was interrupted ${bot.interruptions} times`);
   if (talker.answers < 1) problems.push('the talker gave no answer');

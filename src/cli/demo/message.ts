@@ -1,4 +1,4 @@
-// Compares the mailbox's recording with the message that the gateway played in the demo.
+// Compares the mailbox's recording with the message that the gateway played to it in the demo.
 
 import type { SandboxCallSummary } from '../../embedded/sandbox/sandbox-call.ts';
 import { readMulawWav, recordingUrl } from '../../embedded/sandbox/wav-file.ts';
@@ -6,16 +6,16 @@ import { decodeTable } from '../../media/g711.ts';
 
 export const demoSound = 'demo-message';
 export const messageRecording = 'bot-message';
-/** How many samples from the start of the message we use to locate it in the recording. */
+/** We use this many samples from the start of the message to find it in the recording. */
 const searchedSamples = 2_000;
 const samplesPerMs = 8;
 
 export type LeftMessage = {
-  /** Time from the end of the beep to the start of the message in the recording. */
+  /** Time between the end of the beep and the start of the message in the recording. */
   readonly startsAfterMs: number;
   /** Duration of the original message. */
   readonly messageMs: number;
-  /** Correlation between the recorded message and the original. 1 if they are equal. */
+  /** Correlation between the recorded message and the original, which is 1 if they are equal. */
   readonly correlation: number;
 };
 
@@ -57,7 +57,7 @@ export function describeMessage(left: LeftMessage | undefined): string {
 }
 
 /**
- * Correlates two signals over the length of `other`. If `one` is shorter, the rest counts as
+ * Correlates two signals over the length of `other`. If `one` is shorter, we treat the rest as
  * silence.
  */
 function correlate(one: Float64Array, other: Float64Array): number {

@@ -1,5 +1,5 @@
-// The demo's calls, and the notifications that each call must produce. There may be other
-// notifications between the expected ones.
+// The demo's calls, and the notifications that each call must produce. Other notifications may
+// arrive between the expected ones.
 
 import type { AmdEventName } from '../../calls/detection/amd-event.ts';
 import type { SandboxName } from '../../embedded/sandbox/sandbox-numbers.ts';
@@ -10,14 +10,14 @@ export type Scene = {
   readonly name: SandboxName;
   /** A bot talks to the person who answers. */
   readonly hasBot?: true;
-  /** The call has a plan that leaves a message. */
+  /** The call has a plan for leaving a message. */
   readonly hasMessage?: true;
   /**
    * An application plays a menu. If the person presses the key, the application connects them to an
    * agent.
    */
   readonly hasMenu?: true;
-  /** Expected notifications in order. The entries of an inner array may come in any order. */
+  /** Expected notifications in order. The entries of an inner array may arrive in any order. */
   readonly expected: readonly (Expectation | readonly Expectation[])[];
 };
 
@@ -93,7 +93,7 @@ export const scenes: readonly Scene[] = [
   },
 ];
 
-/** Lists what is wrong with a scene's notifications. Empty if they are as expected. */
+/** Lists everything that is wrong with a scene's notifications. */
 export function problemsOf(
   scene: Scene,
   received: readonly ReceivedNotification[],

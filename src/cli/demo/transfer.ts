@@ -1,5 +1,6 @@
-// The demo's transfer. An application plays "press one", waits for the key, and connects the person
-// to an agent. The report says whether the person and the agent heard each other.
+// The demo's transfer. An application plays "press one", waits for the person to press the key, and
+// connects the person to an agent. The report says whether the person and the agent heard each
+// other.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type SandboxName, sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
@@ -13,7 +14,7 @@ type Entry = CallDetails['timeline'][number];
 export const menuSound = 'demo-menu';
 export const menuRecording = 'press-one';
 const key = '1';
-/** Short enough for a waiting person, but long enough not to load the gateway. */
+/** This is short enough for a person who is waiting, but doesn't put much load on the gateway. */
 const pollMs = 100;
 
 export type Transfer = {
@@ -22,14 +23,15 @@ export type Transfer = {
   /** Measured by the agent's phone. */
   readonly agent?: TalkSummary;
   /**
-   * Time from the agent's answer to two-way audio. The gateway reports it when the transfer ends.
+   * Time from the agent's answer until there is audio in both directions. The gateway reports it
+   * when the transfer ends.
    */
   readonly msToTwoWayAudio?: number;
 };
 
 /**
- * Offers the menu until the call ends. The demo polls the call. A real application should follow
- * the call's events instead, see `src/api/examples`.
+ * Offers the menu until the call ends. The demo polls the call, but a real application should
+ * follow the call's events instead (see `src/api/examples`).
  */
 export async function offerMenu(client: BotClient, callId: string): Promise<void> {
   const timeline = createCallTimeline();
@@ -58,7 +60,9 @@ export function numberOf(name: SandboxName): string {
   return sandboxNumbers.find((row) => row.name === name)?.number ?? '';
 }
 
-/** Lists what went wrong in the transfer. The person and the agent must hear each other. */
+/**
+ * Lists everything that went wrong in the transfer. The person and the agent must hear each other.
+ */
 export function problemsOfTransfer({
   person,
   agent,

@@ -1,4 +1,4 @@
-// Judges a receiver's responses, and advises what to fix.
+// Judges a receiver's responses and gives advice on what to fix.
 
 import type { Answer } from './receiver-connection.ts';
 
@@ -61,9 +61,9 @@ export function judgeAccepted(answer: Answer, mend = adviceForRefusal(answer)): 
 }
 
 /**
- * Judges the response to a request that the receiver must reject. A 4xx response blames the sender.
- * A 5xx would hold back all notifications for the receiver, and a 410 would end the call's
- * notifications.
+ * Judges the response to a request that the receiver must reject. With a 4xx, the receiver blames
+ * the sender, as it should. After a 5xx, the gateway would hold back all notifications for the
+ * receiver, and after a 410 it would stop sending the call's notifications.
  */
 export function judgeRefused(answer: Answer, mend: string): Judgement {
   if (answer.kind === 'unreachable')
@@ -77,8 +77,8 @@ export function judgeRefused(answer: Answer, mend: string): Judgement {
 }
 
 /**
- * Judges the response to a duplicate. The receiver must accept the duplicate, because otherwise the
- * gateway retries it for 24 hours. But the duplicate must not change anything.
+ * Judges the response to a duplicate. The receiver must accept duplicates, because otherwise the
+ * gateway will retry them for 24 hours, but they must not change anything.
  */
 export function judgeRepetition(before: Answer, again: Answer): Judgement {
   const detail = `${describeAnswer(before)}; then ${describeAnswer(again)}`;

@@ -1,5 +1,5 @@
-// A call that never took place, for testing receivers. Its notifications have the bodies that the
-// gateway would send.
+// A call that never took place, for testing receivers. The notifications have the same bodies as
+// those that the gateway would send.
 
 import { randomUUID } from 'node:crypto';
 import type { CallEventType } from '../../calls/contract/call-event.ts';
@@ -13,7 +13,7 @@ export class MadeUpCall {
     callId: `call-${randomUUID()}` as CallId,
     sid: `sid-${randomUUID()}`,
     conversationId: randomUUID(),
-    // These ids prevent a dialer from mistaking this call for one of its own.
+    // These ids keep a dialer from mistaking this call for one of its own.
     botId: 'offhook-webhooks-test',
     accountId: 'offhook-webhooks-test',
     appId: 'offhook-webhooks-test',

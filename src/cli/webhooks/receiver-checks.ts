@@ -1,6 +1,6 @@
 // The checks for a notification receiver. Each check sends notifications, judges the responses, and
-// advises what to fix. A check only sees the responses. The word in the receiver's response tells
-// it e.g. what the receiver did with a duplicate.
+// advises what to fix. A check sees nothing but the responses, so it relies on a word in the
+// response to learn e.g. what the receiver did with a duplicate.
 
 import type { CallEventType } from '../../calls/contract/call-event.ts';
 import { statusRows } from '../../calls/contract/event-table.ts';
@@ -25,7 +25,7 @@ import type { Answer, Prepared, ReceiverConnection, SendOptions } from './receiv
 
 export type ReceiverCheck = {
   readonly name: string;
-  /** Weight of the check in the score. */
+  /** The check's weight in the score. */
   readonly points: number;
   run(receiver: ReceiverConnection): Promise<Judgement>;
 };
@@ -50,7 +50,7 @@ function rejectCheck(name: string, points: number, send: Try, mend: string): Rec
 
 const first = (type: CallEventType) => new MadeUpCall().next(type);
 
-/** One check per status. Each check sends one notification for a new call. */
+/** Contains a check for each status, which sends a single notification for a new call. */
 const statusChecks = [
   ...typesWithStatus.map((type) => statusCheck(statusRows[type].status, type)),
   statusCheck('Event', 'dtmf'),
@@ -67,8 +67,8 @@ const rawBody = acceptCheck(
   10,
   (receiver) => {
     const body = { ...first('completed'), reason: 'Décroché 📞 </end>', reading: 1.0 };
-    // No library writes JSON like this, so a receiver that parses and re-serializes it gets
-    // different bytes.
+    // No library writes JSON like this. Therefore a receiver that parses the body and serialises it
+    // again gets different bytes.
     const text = JSON.stringify(body, undefined, '\t').replace('é', '\\u00e9');
     return receiver.send(receiver.prepare(body.eventId, `${text}\n`));
   },
@@ -134,7 +134,7 @@ const retry: ReceiverCheck = {
   run: async (receiver) => {
     const body = first('answered');
     const before = await receiver.send(prepared(receiver, body));
-    // After a lost response, the gateway retries with the same event and body, but with a new
+    // When a response was lost, the gateway retries with the same event and body but a new
     // timestamp.
     const again = await receiver.send(prepared(receiver, body, { ageS: 1 }));
     return judgeRepetition(before, again);
@@ -202,7 +202,7 @@ const order: ReceiverCheck = {
 };
 
 /**
- * All checks in order. Notifications that must be accepted come first, so that we can tell a
+ * All checks in order. We start with notifications that must be accepted, which lets us tell a
  * receiver that checks signatures from a receiver that rejects everything.
  */
 export const receiverChecks: readonly ReceiverCheck[] = [

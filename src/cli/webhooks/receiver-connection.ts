@@ -1,18 +1,16 @@
-// Sends notifications to the receiver under test. It signs them as the gateway does, or wrongly on
-// purpose.
+// Sends notifications to the receiver under test. The notifications are signed like the gateway's,
+// or deliberately wrong.
 
 import { Agent, request } from 'undici';
 import { mergeHeaders, signatureHeaders } from '../../notifier/signature.ts';
 import { version } from '../../version.ts';
 
-/** The gateway waits just as long for a response. */
+/** The gateway waits for a response just as long. */
 const defaultTimeoutMs = 10_000;
-/** How much of a response we read. The expected response is one word. */
+/** We don't read more than this, because the expected response is a single word. */
 const maxAnswerBytes = 4_096;
 
-/**
- * What a receiver reports that it did, either as text or in the `result` field of a JSON response.
- */
+/** What a receiver says it did, either as text or in the `result` field of a JSON response. */
 export const resultWords = ['applied', 'duplicate', 'late', 'held'] as const;
 export type ResultWord = (typeof resultWords)[number];
 
@@ -21,15 +19,15 @@ export type Answer =
       readonly kind: 'answered';
       readonly status: number;
       readonly ms: number;
-      /** Undefined if the receiver doesn't report what it did. */
+      /** Undefined if the receiver doesn't say what it did. */
       readonly result: ResultWord | undefined;
     }
   | { readonly kind: 'unreachable'; readonly error: string };
 
 export type SendOptions = {
   /**
-   * Default: the receiver's secret. With several secrets, signs as during a rotation. With an empty
-   * list, the notification stays unsigned.
+   * Default: the receiver's secret. Several secrets produce the signatures of a rotation, and with
+   * an empty list, the notification isn't signed.
    */
   readonly secrets?: readonly string[];
   /** The body to sign. Default: the body that is sent. */

@@ -18,10 +18,10 @@ export type WebhooksTestOptions = {
 type Result = Judgement & Pick<ReceiverCheck, 'name' | 'points'>;
 
 /**
- * Tests the receiver and prints the results. Besides public addresses, the receiver may be in
- * `allowedNetworks`.
+ * Tests the receiver and prints the results. The receiver may have a public address, or an address
+ * in `allowedNetworks`.
  *
- * @throws CliError if the receiver is unreachable or scores too low
+ * @throws CliError if the receiver is unreachable or its score is too low
  */
 export async function testReceiver(
   context: CliContext,
@@ -48,7 +48,7 @@ export async function testReceiver(
   }
 }
 
-/** Runs all checks. Stops after the first check if the receiver is unreachable. */
+/** Runs all checks, but stops after the first check if the receiver is unreachable. */
 export async function runReceiverChecks(
   receiver: ReceiverConnection,
   onResult: (result: Result) => void,
@@ -66,8 +66,8 @@ export async function runReceiverChecks(
 
 /**
  * Returns a score from 0 to 100. We round down, so a receiver only scores 100 if it passes every
- * check. Unseen results count as failed if `isStrict`, and are ignored otherwise. A receiver that
- * accepts no status scores 0, because rejecting everything shouldn't earn any points.
+ * check. If `isStrict` is set, unseen results count as failed. Otherwise we ignore them. A receiver
+ * that doesn't accept any status scores 0, because rejecting everything shouldn't earn any points.
  */
 export function scoreReceiver(results: readonly Result[], isStrict: boolean): number {
   const takesNothing = !results.some(

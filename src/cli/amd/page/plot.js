@@ -1,4 +1,4 @@
-// The page of `offhook amd --plot`. It shows each recording as the console shows a call, with
+// The page for `offhook amd --plot`. It shows each recording the way the console shows a call, with
 // filters for the verdict and the file name.
 
 import { render } from 'preact';
