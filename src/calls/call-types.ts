@@ -30,11 +30,11 @@ export const defaultAmdTimers: AmdTimers = {
 
 export type AmdSettings = {
   readonly timers: AmdTimers;
-  /** If set, a greeting with at least this many words means a machine. */
+  /** If set, a greeting with at least this many words is taken for a machine's. */
   readonly thresholdWordCount?: number;
   /**
-   * Set if the call should leave a message. The search for the tone then ends once the machine has
-   * been silent for this long, rather than `toneTimeoutMs` after the answer.
+   * Set if the call should leave a message. In that case, the search for the tone ends once the
+   * machine has been silent for this long, rather than `toneTimeoutMs` after the answer.
    */
   readonly waitForBeepMs?: number;
   /** Set if the request names a speech-to-text provider. */
@@ -65,7 +65,9 @@ export type DialoutRequest = {
   readonly caller: string;
   readonly notifyUrl?: string;
   readonly ringTimeoutMs: number;
-  /** How long the call may wait in the queue. After that it isn't dialled any more. */
+  /**
+   * Maximum time that the call may wait in the queue. A call that waits longer is never dialled.
+   */
   readonly queueTimeoutMs: number;
   /** Maximum time from the answer to the hang-up. The gateway's own limit applies too. */
   readonly maxDurationMs?: number;
@@ -78,8 +80,8 @@ export type DialoutRequest = {
   readonly machineDetection: MachineDetectionMode;
   readonly amd: AmdSettings;
   /**
-   * The stream that the request defines, or else the bot's registered stream. If there is neither,
-   * the person hears silence.
+   * The stream that the request defines, or otherwise the bot's registered stream. If there is
+   * neither, the person hears silence.
    */
   readonly stream?: RequestedStream;
   /** Only with `machineDetection: detect`. */
@@ -87,20 +89,28 @@ export type DialoutRequest = {
   readonly screening?: RequestedScreening;
   /** The plan to connect the person to an agent. */
   readonly bridge?: TransferPlan;
-  /** AMD events to notify. Default: all of them. An empty list means none. */
+  /**
+   * AMD events for which to send notifications. Default: all of them. An empty list selects none.
+   */
   readonly amdEventsSubscription?: readonly AmdEventName[];
-  /** Event types to notify with status `Event`. Omitted if the request selects no event. */
+  /**
+   * Event types for which to send notifications with status `Event`. Omitted if the request doesn't
+   * select any.
+   */
   readonly notifyEvents?: readonly SelectedEventType[];
   /**
-   * W3C Trace Context of the span that accepted the request. With tracing off, this is the value
-   * that the request carried.
+   * W3C Trace Context of the span that accepted the request. If tracing is off, this is the value
+   * from the request itself.
    */
   readonly traceparent?: string;
   /** The `tracestate` header from upstream systems. Only set together with `traceparent`. */
   readonly tracestate?: string;
 };
 
-/** An accepted call. A process reads it from SQL before dialling and passes it to the machine. */
+/**
+ * An accepted call. A process reads it from the database before dialling, and passes it to the call
+ * machine.
+ */
 export type AcceptedCall = CallIdentity & {
   readonly request: DialoutRequest;
   readonly acceptedAt: Date;

@@ -1,6 +1,6 @@
 // Implements `SipPort` with any number of drachtio servers, and spreads calls across the connected
-// ones. If we lose a server, its calls end within seconds, and `AbandonedLegs` cleans up the
-// dialogs that are still up at the far ends.
+// ones. If we lose a server, its calls end within seconds, and `AbandonedLegs` cleans up dialogs
+// that the far ends still have up.
 
 import type { SipCapture } from '../calls/capture/capture.ts';
 import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
@@ -34,8 +34,8 @@ export type DrachtioSipOptions = {
   readonly clock: Clock;
   readonly limits?: Partial<SipLimits>;
   /**
-   * Asks the other processes to end a leg, because one of them may be able to reach an engine that
-   * this process can't. Never rejects. Default: there are no other processes.
+   * Asks other processes to end a leg, because one of them may be able to reach the leg's engine
+   * even if this process can't. Never rejects. Default: there are no other processes.
    */
   readonly askOthers?: (leg: StoredLeg) => Promise<LegEndResult>;
   /** Receives the SIP messages of all calls. Default: messages aren't captured. */
@@ -46,13 +46,13 @@ export type DrachtioSipOptions = {
 
 export type DrachtioSip = SipPort &
   AsyncDisposable & {
-    /** Returns true if a call can be placed now. */
+    /** Whether a call can be placed now. */
     ready(): boolean;
-    /** Returns the connected engines, each as host:port. */
+    /** The connected engines, each as host:port. */
     connected(): readonly string[];
-    /** Returns the number of legs with open transactions, including legs whose calls have ended. */
+    /** Number of legs with open transactions, including legs whose calls have ended. */
     liveLegs(): number;
-    /** Returns the state of every trunk's gateways, for metrics. */
+    /** State of every trunk's gateways, for metrics. */
     gateways(): readonly GatewayState[];
     /**
      * Starts probing the gateways of the current `trunks` and registering with them. Call this

@@ -1,4 +1,4 @@
-// The capture of a call, which people use to inspect it. Besides the events it contains the SIP
+// A call's capture, which lets people inspect the call. Besides the events, it contains the SIP
 // messages, the loudness of both sides, and notes about the bot, the commands and the transcript.
 
 import type { CallId } from '../contract/identity.ts';
@@ -14,11 +14,14 @@ export type SipMessage = {
   readonly text: string;
 };
 
-/** Receives SIP messages from the SIP port. Ignores messages of calls that it doesn't follow. */
+/**
+ * Receives SIP messages from the SIP port. Ignores messages that belong to calls it isn't
+ * following.
+ */
 export type SipCapture = {
   /**
-   * Follows an INVITE by its Call-ID. A call may have several INVITEs. `legId` is the second leg
-   * that sends the INVITE. Default: the first leg.
+   * Follows an INVITE by its Call-ID. A call may have several INVITEs. `legId` is set if the INVITE
+   * belongs to a second leg. Default: the first leg.
    */
   follow(callId: CallId, sipCallId: string, legId?: string): void;
   add(message: SipMessage): void;
@@ -26,7 +29,7 @@ export type SipCapture = {
 
 /**
  * The loudness of both sides from the answer on. Each value is the loudest sample of one step, from
- * 0 to 127 on G.711's logarithmic scale. It doesn't contain any audio.
+ * 0 to 127 on G.711's logarithmic scale. The envelope doesn't contain any audio.
  */
 export type AudioEnvelope = {
   /** Milliseconds since 1970. */
@@ -60,7 +63,7 @@ export type CallNote =
       readonly untilAt: number;
       readonly text: string;
     }
-  /** A command was executed or refused. */
+  /** A command was executed or rejected. */
   | {
       readonly kind: 'command';
       readonly at: number;
@@ -70,7 +73,7 @@ export type CallNote =
       readonly by: string;
       readonly commandId?: string;
       readonly tookMs: number;
-      /** Why the command was refused. */
+      /** Why the command was rejected. */
       readonly refusal?: string;
     };
 
@@ -86,6 +89,6 @@ export type HeardWords = {
 
 export type CallNotesView = {
   readonly notes: readonly CallNote[];
-  /** Number of notes that were dropped for lack of room. */
+  /** Number of notes that were dropped because there was no room for them. */
   readonly left: number;
 };

@@ -1,8 +1,8 @@
 // A call's events, as published on JetStream under
 // `<prefix>.call.<accountId>.<botId>.<callId>.<type>`. An event states a fact and is
-// self-contained: readers can build a notification, a timeline row or the context without any other
-// source. Event ids are derived from the call id, which lets readers recognise duplicates. Each
-// feature defines its own events.
+// self-contained, so its readers can build a notification, a timeline row or the context from it
+// without any other source. Event ids are derived from the call id, which lets readers recognise
+// duplicates. Each feature defines its own events.
 
 import { z } from 'zod';
 import { detectionEvents } from '../detection/detection-contract.ts';
@@ -63,8 +63,8 @@ const messages: ReadonlyMap<unknown, z.ZodType> = new Map(
 );
 
 /**
- * Parses a message from the calls stream. It must be checked, because anyone with publish rights
- * may have written it.
+ * Parses a message from the calls stream. The message has to be validated, because anyone with
+ * publish rights may have sent it.
  */
 export function parseCallEvent(
   text: string,
@@ -89,7 +89,7 @@ function memberOf(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/** Describes an event that has no schema, e.g. because a later version added its type. */
+/** Describes an event without a schema, e.g. one whose type was added by a later version. */
 function unknownType(type: unknown): string {
   return typeof type === 'string'
     ? `unknown event type ${JSON.stringify(type.slice(0, 64))}`

@@ -1,6 +1,7 @@
-// Finds fields that no schema knows. Later versions may add fields, and some dialers send private
-// ones, so we accept unknown fields and list them in the response. A near miss such as
-// `timeoutInMS` is rejected, because the client clearly expects it to do something.
+// Finds fields that aren't in any schema. We accept such fields and list them in the response,
+// because later versions may add fields and some dialers send private ones. A near miss such as
+// `timeoutInMS` is rejected, however, because the client clearly expects the field to have an
+// effect.
 
 import { z } from 'zod';
 import { nearMisses } from '../../lib/near-miss.ts';
@@ -16,7 +17,7 @@ export type UnknownMembers = {
 /** Bounds each list. This keeps the response readable and far smaller than the request body. */
 const maxNamed = 50;
 /**
- * Only this many unknown fields are compared. Nobody makes that many typing errors, and 100
+ * We compare only this many unknown fields, because nobody makes that many typing errors and 100
  * comparisons already take a few milliseconds.
  */
 const maxCompared = 100;

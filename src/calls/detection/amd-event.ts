@@ -1,5 +1,5 @@
 // Answering machine detection events, each with its evidence. Call events, notifications and call
-// contexts all share this form.
+// contexts all use this format.
 
 import { z } from 'zod';
 import type { Immutable } from '../contract/schema.ts';

@@ -1,5 +1,5 @@
-// Keys that a call presses, and the reports about them. Digits are personal data. Events contain
-// them for people who may see the call, but they must never be logged.
+// Key presses that a call sends, and reports about them. The digits are personal data, so they must
+// never be logged. Events do contain them, for people who are allowed to see the call.
 
 /** rtp: telephone events (RFC 4733). info: one SIP INFO with `application/dtmf-relay` per key. */
 export type KeyTransport = 'rtp' | 'info';
@@ -12,20 +12,20 @@ export type Keys = {
   readonly commandId?: string;
   /** `0-9A-D*#`, plus `w` for a 500 ms pause. */
   readonly digits: string;
-  /** How long each key is pressed. */
+  /** Duration of each key press. */
   readonly durationMs: number;
 };
 
-/** Reports what became of one `press` command. */
+/** The result of one `press` command. */
 export type KeysSent = {
   readonly commandId: string;
-  /** The keys that were sent. */
+  /** The keys that have been sent. */
   readonly digits: string;
-  /** Whether every key was sent. */
+  /** False if some of the keys weren't sent. */
   readonly complete: boolean;
 };
 
-/** A key pressed at one end of a bridge. */
+/** A key press from one end of a bridge. */
 export type PressedKey = {
   readonly digit: string;
   readonly durationMs: number | undefined;
@@ -44,14 +44,14 @@ export type KeyReceiver = {
 /** Duration of a key if its INFO doesn't contain one (`application/dtmf`). */
 const defaultMs = 100;
 /**
- * The shortest key that exchanges recognise (Q.24), and the longest key that the `dtmf` command
+ * The shortest key press that exchanges recognise (Q.24), and the longest that the `dtmf` command
  * allows.
  */
 const [minMs, maxMs] = [40, 5_000];
 
 /**
- * Passes a key on to the other end. The media worker itself relays RTP events if the other leg
- * accepts them. This function covers the rest: keys that arrive as SIP INFO, and carriers that
+ * Passes a key press on to the other end. The media worker itself relays RTP events if the other
+ * leg accepts them. This function covers the rest: keys that arrive as SIP INFO, and carriers that
  * expect INFO.
  */
 export function passKey(

@@ -25,7 +25,7 @@ export type CallCommandsPorts = PlayingPorts &
   StreamingPorts &
   TransferringPorts & {
     readonly registry: Pick<CallRegistry, 'live' | 'end'>;
-    /** Generates an id for a command that has none. */
+    /** Generates an id for a command that was sent without one. */
     readonly newCommandId: () => string;
     /** Default: no notes. */
     readonly note?: NoteCommand;
@@ -63,12 +63,12 @@ function handlerOf<Name extends Command['command']>({
 }
 
 /**
- * Bounds the commands remembered per call, well above any real use. We use `maxSize` because `max`
- * would allocate all entries up front for every call.
+ * Bounds the number of commands remembered per call. No real call comes close to this number. We
+ * use `maxSize` because `max` would allocate all entries up front for every call.
  */
 const rememberedBounds = { maxSize: 1_000, sizeCalculation: () => 1 };
 
-/** A remembered command. We only keep its digest, because a URL in the command may be secret. */
+/** A remembered command. We only keep the digest, because the command may contain a secret URL. */
 type Remembered = { readonly digest: string; readonly reply: Promise<CommandReply> };
 
 type CommandState = {
@@ -106,8 +106,8 @@ export class CallCommands {
     if (earlier !== undefined) return earlier.digest === digest ? earlier.reply : idUsed();
     const reply = run(id);
     remembered.set(id, { digest, reply });
-    // A refused command may be retried under the same id, e.g. because the call has been answered
-    // since.
+    // The sender may retry a rejected command under the same id, e.g. because the call has been
+    // answered since.
     const forget = (): boolean => remembered.delete(id);
     reply.then(({ ok }) => {
       if (!ok) forget();

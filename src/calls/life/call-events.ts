@@ -1,5 +1,5 @@
-// Builds a call's events from its progress. Pure, so that the machine, the intake, commands to
-// queued calls and crash recovery all build identical events.
+// Builds a call's events from its progress. These functions are pure, so that the machine, the
+// intake, commands to queued calls and crash recovery all build identical events.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallContext } from '../contract/call-context.ts';
@@ -23,7 +23,7 @@ export type CallProgress = {
   readonly call: AcceptedCall;
   readonly eventSequence: number;
   readonly notificationSequence: number;
-  /** When the first INVITE left. Undefined until then. */
+  /** Time at which the first INVITE was sent. Undefined until then. */
   readonly sentAt?: Date | undefined;
   readonly ringingAt?: Date | undefined;
   readonly answeredAt?: Date | undefined;
@@ -167,10 +167,10 @@ export function callContext(progress: CallProgress): CallContext {
 type NumberedCall = Sequences & { readonly call: AcceptedCall };
 
 /**
- * Bounds the notifications that a call may owe to an unresponsive receiver. Beyond this number,
- * only events that have their own status are notified. `CallLimits` separately bounds the events
- * that the far end or a bot could cause endlessly (digits, connections). There is no other bound on
- * events caused by commands, because the application asked for them.
+ * Bounds the number of notifications that can pile up for an unresponsive receiver. Beyond this
+ * number, we only send notifications for events that have their own status. `CallLimits` separately
+ * bounds the events that the far end or a bot could cause endlessly (digits, connections). Events
+ * caused by commands aren't bounded in any other way, because the application asked for them.
  */
 const maxSelectedNotifications = 2_500;
 

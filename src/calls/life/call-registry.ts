@@ -1,5 +1,5 @@
-// This process's calls. The registry starts calls, finds them by id, and ends them at shutdown. It
-// also tells how many more calls fit.
+// This process's calls. The registry starts calls, finds them by id, ends them at shutdown, and
+// knows how many more calls this process has room for.
 
 import { createActor } from 'xstate';
 import { Changes } from '../../lib/changes.ts';
@@ -31,7 +31,7 @@ export type LiveCall = {
   readonly state: 'preparing' | 'dialing' | 'ringing' | 'answering' | 'answered' | 'ending';
   /** Whether the far end accepts keys, as RTP events or by SIP INFO. */
   readonly acceptsKeys: boolean;
-  /** Why a transfer can't begin now. Undefined if it can. */
+  /** Why a transfer can't start now. Undefined if it can. */
   readonly transferObstacle: string | undefined;
   readonly streamObstacles: StreamObstacles;
   send(event: CallMachineEvent): void;
@@ -68,9 +68,7 @@ export class CallRegistry {
     return this.#calls.has(callId);
   }
 
-  /**
-   * Starts the machine of a call. `turn` resolves when the INVITE may leave. Default: immediately.
-   */
+  /** Starts a call's machine. `turn` resolves when the INVITE may be sent. Default: immediately. */
   start(call: AcceptedCall, turn?: Turn): void {
     const { limits } = this.#options;
     if (turn !== undefined) this.#turns.set(call.callId, turn);
@@ -82,8 +80,8 @@ export class CallRegistry {
     actor.subscribe({
       complete: () => this.#remove(call.callId, actor.getSnapshot().output?.end),
       error: (error: unknown) => {
-        // This is a bug in the machine. Recovery will record the end of the call. XState keeps a
-        // failed machine's children running, so we have to close the line here.
+        // This is a bug in the machine. Recovery will record the call's end. XState keeps a failed
+        // machine's children running, so we have to close the line here.
         actor.getSnapshot().children.line?.send({ type: 'close' });
         this.#ports.logger.error({ err: error, callId: call.callId }, 'call machine failed');
         this.#remove(call.callId, undefined);
@@ -122,10 +120,7 @@ export class CallRegistry {
     return [...this.#calls.keys()];
   }
 
-  /**
-   * Waits until all of this process's calls have ended, or until the first of the bounds is
-   * reached.
-   */
+  /** Waits until all of this process's calls have ended, or until one of the bounds is reached. */
   async empty(...bounds: readonly Bound[]): Promise<void> {
     await this.#removals.until(() => this.#calls.size === 0, ...bounds);
   }

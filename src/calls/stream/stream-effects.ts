@@ -1,5 +1,5 @@
-// Effects for bot streams: the request's own stream, and streams that commands begin in its place.
-// No I/O.
+// Effects for bot streams, i.e. the request's own stream and any streams with which commands
+// replace it. No I/O.
 
 import { assertEvent } from 'xstate';
 import { assertNever } from '../call-types.ts';
@@ -14,7 +14,7 @@ import {
 import type { RequestedStream, StreamReport } from './stream.ts';
 
 export type StreamObstacles = {
-  /** Why a stream can't begin now. Undefined if it can. */
+  /** Why a stream can't start now. Undefined if it can. */
   readonly toBegin: string | undefined;
   /** Why there is no stream to end. Undefined if the call has one. */
   readonly toEnd: string | undefined;
@@ -67,8 +67,8 @@ function obstacleToBegin(context: CallMachineContext): string | undefined {
 }
 
 /**
- * Begins or ends a stream. Obstacles to a new stream are checked again, because they may have
- * changed since the command handler looked.
+ * Starts or ends a stream. Checks for obstacles to a new stream again, because they may have
+ * changed since the command handler's check.
  */
 export const applyStreamCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.stream');
@@ -139,7 +139,9 @@ export const emitStream = callSetup.enqueueActions(({ context, event, enqueue })
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
-/** Builds the event for a report. It names the commands that began and stopped the stream. */
+/**
+ * Builds the event for a report. The event names the commands that started and stopped the stream.
+ */
 function streamEvent(
   context: CallMachineContext,
   at: Date,
@@ -186,12 +188,13 @@ export function streamEndReason(
   const { report, ordinal } = event;
   if (currentStream(context)?.ordinal !== ordinal) return undefined;
   if (report.kind === 'botLeft') return 'bot-left';
-  // If a command began the stream, its sender gets an event and still controls the call.
+  // If a command started the stream, the command's sender gets an event and still controls the
+  // call.
   return report.kind === 'lost' && ordinal === 0 ? 'bot-lost' : undefined;
 }
 
 /**
- * Hangs up because the bot closed its stream properly. We treat that as a hang-up by the
+ * Hangs up because the bot closed its stream properly, which we treat as a hang-up by the
  * application.
  */
 export const hangUpByBot = callSetup.enqueueActions(({ context, enqueue }) => {

@@ -1,6 +1,6 @@
 // Parses a call's target. The parser is strict on purpose: the text ends up in SIP headers, so it
-// rejects anything that could end a URI, a header or a line. It also rejects numbers that could
-// only be dialled in part, and numbers that no phone can have.
+// rejects anything that could end a URI, a header or a line. It also rejects numbers of which only
+// a part could be dialled, and numbers that can't belong to any phone.
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
@@ -9,8 +9,8 @@ import type { TargetResult } from './dial-target.ts';
 import { type NumberReading, readBareNumber } from './number-reading.ts';
 
 /**
- * RFC 3261 doesn't set a maximum length. Carriers accept less than this, and the engine's own limit
- * is far higher.
+ * RFC 3261 doesn't set a maximum length. Carriers don't accept this much, and the engine's own
+ * limit is far higher.
  */
 const maxUserLength = 128;
 /** E.164 allows 15 digits. */
@@ -36,7 +36,8 @@ export function isSipUser(text: string): boolean {
 /**
  * Reads a target.
  *
- * @param reading how to read a number without `+`. By default it must be valid with a `+` in front
+ * @param reading how to read a number without `+`. By default, the number must be valid with a `+`
+ * in front
  */
 export function parseTarget(text: string, reading: NumberReading = {}): TargetResult {
   switch (schemeOf(text)) {
@@ -51,7 +52,7 @@ export function parseTarget(text: string, reading: NumberReading = {}): TargetRe
   }
 }
 
-/** Schema for a request field that holds a target. It outputs the parsed target. */
+/** Schema for a request field that contains a target. Its output is the parsed target. */
 export const targetMember = z
   .string()
   .max(512)
@@ -63,7 +64,7 @@ export const targetMember = z
   });
 
 /**
- * Whether this is a `tel:` URI without `+`, in which case settings decide which number it means.
+ * Whether this is a `tel:` URI without `+`, in which case settings decide which number is dialled.
  */
 export function isBareNumber(text: string): boolean {
   return schemeOf(text) === 'tel' && dialledDigits.test(digitsOf(text.slice(4)));
@@ -82,7 +83,7 @@ function parseTel(number: string, reading: NumberReading): TargetResult {
   // RFC 3966 parameters (`ext`, `isub`, `phone-context`) select the phone. If we dropped them, a
   // different phone would ring.
   if (number.includes(';')) return reject('tel: parameters are not supported');
-  // RFC 3966 doesn't allow spaces, and URL decoders treat them differently.
+  // RFC 3966 doesn't allow spaces, and URL decoders don't agree on how to treat them.
   if (/\s/.test(number)) return reject('must not contain spaces; write e.g. tel:+1-202-555-0110');
   const digits = digitsOf(number.replace(/^\+/, ''));
   const isGlobal = number.startsWith('+');

@@ -8,12 +8,14 @@ export const transferModes = ['bridge', 'refer'] as const;
 export type TransferMode = (typeof transferModes)[number];
 
 /**
- * When a planned transfer begins. answered: at the 200 OK. person: when detection finds a person.
+ * When a planned transfer starts. answered: at the 200 OK. person: when detection finds a person.
  */
 export const transferStarts = ['answered', 'person'] as const;
 export type TransferStart = (typeof transferStarts)[number];
 
-/** What happens to the call if the transfer fails and there's no bot or plan to continue it. */
+/**
+ * What happens to the call if the transfer fails and there's no bot or plan to continue the call.
+ */
 export const transferFallbacks = ['hangup', 'stay'] as const;
 export type TransferFallback = (typeof transferFallbacks)[number];
 

@@ -1,11 +1,11 @@
 // Ends legs whose engine connection broke. The calls have ended, but their far ends may still be
 // connected.
-// - Once the engine is back, this process ends the leg using the engine's ids.
+// - Once the engine is back, this process ends each leg using the engine's ids.
 // - While the engine is unreachable, this process asks other processes, which may still be able to
 //   reach it.
-// - If the leg has rung, another one of this process's engines can send a rebuilt BYE.
-// - A leg that has only been CANCELled stays in this list for `lateAnswerMs`, because a late 200 OK
-//   would put the far end into a call that no process knows about.
+// - If a leg has rung, another of this process's engines can send a rebuilt BYE.
+// - A leg that has only been CANCELled stays in the list for `lateAnswerMs`. Otherwise a late 200
+//   OK could leave the far end in a call that no process knows about.
 
 import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
 import { inBackground } from '../../lib/in-background.ts';
@@ -17,14 +17,17 @@ import { endStoredLegOn } from './stored-leg-end.ts';
 type Abandoned = {
   readonly leg: StoredLeg;
   readonly at: number;
-  /** When the leg was first CANCELled. Set only while the CANCEL may not have ended the leg. */
+  /**
+   * Time at which the leg was first CANCELled. Only set as long as the CANCEL may not have ended
+   * the leg.
+   */
   cancelledAt: number | undefined;
   /** Called once the leg has ended or we've given up on it. */
   readonly settle: () => void;
   /** True while a link of this process is ending the leg. */
   isBeingEnded: boolean;
   /**
-   * True while we wait for another process to end the leg. Its engine may come back in the
+   * True while we're waiting for another process to end the leg, whose engine may come back in the
    * meantime.
    */
   isAskingOthers: boolean;
@@ -59,7 +62,7 @@ export class AbandonedLegs {
 
   /**
    * Resolves when the leg has ended or we've given up on it. If this process stops first, the
-   * promise never resolves, and the next process finds the leg in SQL.
+   * promise never resolves, and the next process finds the leg in the database.
    */
   add(leg: StoredLeg): Promise<void> {
     if (this.#isClosed) return new Promise(() => undefined);
@@ -108,7 +111,7 @@ export class AbandonedLegs {
   }
 
   /**
-   * Starts to end the leg. If that fails, the leg stays in the list and the next sweep tries again.
+   * Tries to end the leg. If that fails, the leg stays in the list and the next sweep tries again.
    */
   #end(link: EngineLink, entry: Abandoned): void {
     if (entry.isBeingEnded) return;
@@ -136,7 +139,7 @@ export class AbandonedLegs {
       entry.isAskingOthers = false;
     });
     if (result === 'unreachable' || this.#mayBeAnswered(entry, result)) return;
-    // If a leg hasn't rung, only its own engine knows it. The other process may have asked a
+    // If a leg hasn't rung, only its own engine knows about it. The other process may have asked a
     // different engine, so its `gone` doesn't prove anything.
     const isKnown = hasDialog(entry.leg) || entry.cancelledAt !== undefined;
     if (result !== 'gone' || isKnown) this.#drop(entry, result);

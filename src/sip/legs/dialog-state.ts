@@ -1,5 +1,5 @@
-// Collects the state that another process needs to end a leg. It comes from the INVITE as it was
-// sent, and from the 18x and 200 responses.
+// Collects the state that another process needs to end a leg. The sources are the INVITE as it was
+// sent, and the 18x and 200 responses.
 
 import ipaddr from 'ipaddr.js';
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';

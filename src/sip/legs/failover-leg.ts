@@ -1,7 +1,7 @@
-// Tries a call over its trunk's gateways, one INVITE at a time, each with its own Call-ID. It only
-// tries the next gateway if `failover.ts` allows it. To the call, all attempts look like one leg,
-// which reports an event for each failed attempt and a single end. `released` resolves when every
-// attempt is off the wire, including the failed ones.
+// Tries to place a call over its trunk's gateways, with one INVITE at a time, each with its own
+// Call-ID. Only moves on to the next gateway if `failover.ts` allows it. To the call, all attempts
+// look like one leg, which reports an event for each failed attempt and a single end. `released`
+// resolves when every attempt, including the failed ones, has ended on the wire.
 
 import type {
   CallLeg,
@@ -23,7 +23,7 @@ export type FailoverDependencies = LegDependencies & {
    */
   readonly pickLink: () => EngineLink | undefined;
   /**
-   * Updates the gateway's health. `hasRung` is true if a provisional response above 100 came before
+   * Updates the gateway's health. `hasRung` is true if a provisional response above 100 preceded
    * the failure.
    */
   readonly onAttemptFailed: (route: Route, failure: AttemptFailure, hasRung: boolean) => void;
@@ -38,7 +38,7 @@ type Path = { readonly route: Route; readonly link: EngineLink };
 const maxReasonLength = 200;
 
 /**
- * - rung: a provisional response above 100 has come, so we won't try another gateway.
+ * - rung: a provisional response above 100 has arrived, so we won't try another gateway.
  * - over: we've notified the observer of the end.
  */
 type FailoverState = 'trying' | 'rung' | 'over';

@@ -6,32 +6,32 @@ import { maxFrameBytes } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import type { Credentials, Route } from '../trunks/routing.ts';
 
-// We allow one for the challenge itself, and one more in case the nonce has gone stale in the
-// meantime. Without this limit, srf would never stop answering a gateway that sends a provisional
-// response between its challenges.
+// One retry answers the challenge itself, and we allow another in case the nonce has gone stale in
+// the meantime. Without this limit, srf would never stop answering a gateway that sends a
+// provisional response between its challenges.
 const maxChallenges = 2;
 
 /**
- * Bytes that srf adds to the repeated request, apart from the values in the challenge: parameter
- * names, cnonce, response, Call-ID, CSeq and tag.
+ * Allowance for what srf adds to the repeated request, apart from the values in the challenge:
+ * parameter names, cnonce, response, Call-ID, CSeq and tag.
  */
 const digestOverheadBytes = 600;
 
 /**
- * Bytes of framing around the message: length, message id, transaction id, dialog id and
+ * Allowance for the frame around the message: length, message id, transaction id, dialog id and
  * separators.
  */
 const frameOverheadBytes = 120;
 
 export type ChallengeHandling = {
   /**
-   * Returns false once the call has been given up. If we still answered the challenge, a phone
+   * Returns false once we've given up on the call. If we still answered the challenge, a phone
    * would ring for a call that no longer exists.
    */
   isWanted(): boolean;
   /**
-   * Called if our answer wouldn't fit into a control frame. The challenge then becomes the final
-   * response.
+   * Called if the request with our credentials wouldn't fit into a control frame. The challenge
+   * then becomes the final response.
    */
   onTooLarge(): void;
 };

@@ -3,7 +3,7 @@
 //   is down after `failThreshold` failures in a row, and up again after `recoverThreshold`
 //   responses in a row.
 // - If a gateway doesn't respond to an INVITE at all, that counts as a failed probe.
-// - If a gateway responds with 503 and Retry-After, it counts as down for that time.
+// - If a gateway responds with 503 and Retry-After, we treat it as down for that time.
 
 import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -23,11 +23,14 @@ export type GatewayState = {
 export type ProbeResult = 'alive' | 'silent' | 'unknown';
 export type Probe = (gateway: Gateway, trunk: Trunk, timeoutMs: number) => Promise<ProbeResult>;
 
-/** Long enough for four transmissions over UDP (RFC 3261, timer E: at 0, 0.5, 1.5 and 3.5 s). */
+/**
+ * Long enough to transmit the request four times over UDP (RFC 3261, timer E: at 0, 0.5, 1.5 and
+ * 3.5 s).
+ */
 const probeTimeoutMs = 5_000;
 
 /**
- * Maximum pause after a Retry-After. We cut longer values to this, because they may be mistakes,
+ * Maximum pause after a Retry-After. Longer values are cut to this, because they may be mistakes
  * and the gateway can always send another 503.
  */
 const maxPauseS = 300;
@@ -61,7 +64,7 @@ export class GatewayHealth {
   }
 
   /**
-   * Watches the gateways in `trunks` from now on. Gateways that were already watched keep their
+   * Starts to watch the gateways in `trunks`. Gateways that were already being watched keep their
    * state.
    */
   watch(trunks: readonly Trunk[]): void {
@@ -104,8 +107,8 @@ export class GatewayHealth {
   }
 
   /**
-   * Marks a gateway as down for a while, because it responded with 503 and Retry-After (RFC 3261,
-   * section 21.5.4).
+   * Marks a gateway as down for a while, because it has responded with 503 and Retry-After (RFC
+   * 3261, section 21.5.4).
    */
   pause(trunk: string, gateway: string, seconds: number): void {
     const watched = this.#watched.get(keyOf(trunk, gateway));
@@ -146,7 +149,7 @@ export class GatewayHealth {
       this.#logger.error({ err: error, trunk: trunk.name }, 'gateway could not be probed');
       return 'unknown' as const;
     });
-    // In the meantime, the gateway was replaced or `close` was called.
+    // In the meantime, the gateway has been replaced or `close` has been called.
     if (this.#watched.get(keyOf(trunk.name, gatewayName(gateway))) !== watched) return;
     this.#count(watched, settings, result);
     this.#arm(watched, Math.max(0, settings.intervalMs - (this.#now() - startedAt)));

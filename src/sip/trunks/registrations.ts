@@ -1,8 +1,8 @@
 // Sends REGISTER for trunks whose carrier requires it (RFC 3261, section 10.2). We register at each
 // gateway from each SIP engine, because the carrier learns the engine's address that way.
 // Registrations are renewed before they expire, and retried if they fail. We never unregister,
-// because other nodes may use the same engine, and a registration expires anyway if nobody renews
-// it.
+// because other nodes may be using the same engine, and a registration expires by itself if nobody
+// renews it.
 
 import { randomUUID } from 'node:crypto';
 import { inBackground } from '../../lib/in-background.ts';
@@ -22,7 +22,7 @@ import type { Gateway, Trunk } from './trunks.ts';
 const renewAfter = 0.8;
 
 /**
- * Maximum expiry that we accept. No registrar has a reason to ask for more, and timers can't wait
+ * Longest expiry that we accept. No registrar has a reason to ask for more, and timers can't wait
  * longer than 24 days.
  */
 const maxExpiresS = 7 * 86_400;
@@ -86,13 +86,17 @@ type Outcome =
   | { readonly kind: 'tooBrief'; readonly minExpiresS: number }
   | { readonly kind: 'failed'; readonly reason: string }
   /**
-   * The engine refused, and will keep refusing until its configuration or the gateway's changes.
+   * The engine rejected the request, and will keep doing so until its configuration or the
+   * gateway's changes.
    */
   | { readonly kind: 'impossible'; readonly reason: string }
   /** The engine is gone. Its next link starts a new registration. */
   | { readonly kind: 'lost' };
 
-/** Turns an exception into a failure, so that we retry it like a refusal. */
+/**
+ * Turns an exception into a failure, which means that the REGISTER is retried as if it had been
+ * rejected.
+ */
 function failureFrom(error: unknown): Outcome {
   return { kind: 'failed', reason: error instanceof Error ? error.message : 'internal error' };
 }

@@ -1,5 +1,5 @@
-// Parses trunks.yaml, and reports each mistake with its line and field. The file never contains a
-// password, only the name of the environment variable that holds it.
+// Parses trunks.yaml, and reports each mistake with its line and field. The file never contains
+// passwords, only the names of the environment variables that contain them.
 
 import { LineCounter, parseDocument } from 'yaml';
 import type { TrunkLimits } from '../../calls/dialout-ports.ts';
@@ -44,7 +44,7 @@ export type Trunk = {
    * How the carrier expects telephone numbers: `+15551234567`, `15551234567` or `0015551234567`.
    */
   readonly numberFormat: 'e164' | 'digits' | 'double-zero';
-  /** Put before the formatted number, e.g. the carrier's technical prefix. */
+  /** Prepended to the formatted number, e.g. the carrier's technical prefix. */
   readonly numberPrefix: string;
   /** Host in the From header. Default: the engine's own address. */
   readonly fromDomain?: string;
@@ -52,8 +52,8 @@ export type Trunk = {
   readonly assertedIdentity?: string;
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Headers, in lower case, that an application may set in its transfers. It may always set the
-   * harmless ones.
+   * Headers, in lower case, that an application may set in its transfers, in addition to harmless
+   * ones, which are always allowed.
    */
   readonly passHeaders: readonly string[];
   readonly codecs: readonly VoiceCodec[];
@@ -122,8 +122,8 @@ export function loadTrunks({
 }
 
 /**
- * Creates a trunk that exists without a file, i.e. the sandbox. It's the default if there is no
- * other trunk.
+ * Creates a trunk that isn't defined in a file, i.e. the sandbox. It's the default trunk if there
+ * is no other.
  */
 export function builtInTrunk(name: string, gateway: GatewayAddress): Trunk {
   return {
