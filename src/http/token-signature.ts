@@ -40,7 +40,7 @@ export type VerifiedToken =
       readonly kind: 'verified';
       readonly app: App;
       readonly claims: JWTPayload;
-      /** Id of the key, one of the app's, that verified the signature. */
+      /** Id of the app's key that verified the signature. */
       readonly keyId: string;
     }
   | { readonly kind: 'wrong-claim'; readonly message: string; readonly cause: unknown }

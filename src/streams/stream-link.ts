@@ -24,7 +24,7 @@ const fullBytes = 4_096;
 /** The bot has this long to complete our closing handshake before we cut the connection. */
 const closeTimeoutMs = 2_000;
 
-/** Why a connection ended or failed. */
+/** The reason why a connection ended or failed. */
 export type LinkEnd = {
   /** A code, e.g. `closed-1006`. Never contains an address, or text from the bot. */
   readonly reason: string;

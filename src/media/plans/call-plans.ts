@@ -9,7 +9,7 @@ import type { PlanAction } from './plan-port.ts';
 import { ScreeningPlan } from './screening-plan.ts';
 import { VoicemailPlan } from './voicemail-plan.ts';
 
-/** What plans can do in their session. */
+/** The actions that plans can perform in their session. */
 export type PlanHost = {
   play(playback: Playback): void;
   stopPlayback(): void;
@@ -25,9 +25,9 @@ export class PlannedCall {
   readonly #host: PlanHost;
   readonly #voicemail: VoicemailPlan | undefined;
   readonly #screening: ScreeningPlan | undefined;
-  /** Whether a plan's sound is queued or playing. */
+  /** True while a plan's sound is queued or playing. */
   #isPlaying = false;
-  /** Whether any part of the voicemail message has been sent. */
+  /** True once any part of the voicemail message has been sent. */
   #hasLeftMessage = false;
   /** The plan that controls the call, as last reported. */
   #holder: PlanName | undefined;
@@ -39,12 +39,12 @@ export class PlannedCall {
     if (plans.voicemail !== undefined) this.#voicemail = new VoicemailPlan(plans.voicemail);
   }
 
-  /** Whether a plan controls the call. If so, the bot can't end the call. */
+  /** True while a plan controls the call. During that time, the bot can't end the call. */
   get controlsCall(): boolean {
     return this.#currentHolder() !== undefined;
   }
 
-  /** Whether all plans have finished. Until then they need frames. */
+  /** True once all plans have finished. Until then, they need frames. */
   get isOver(): boolean {
     return this.#voicemail?.isOver !== false && this.#screening?.isOver !== false;
   }

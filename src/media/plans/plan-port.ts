@@ -11,7 +11,10 @@ export type PlanAction =
   /** Plays the sound now and drops everything else that's queued. */
   | { readonly do: 'play'; readonly playback: Playback }
   | { readonly do: 'stopPlaying' }
-  /** Mutes or unmutes the bot. A muted bot's audio is discarded, but its marks still come back. */
+  /**
+   * Mutes or unmutes the bot. While a bot is muted, its audio is discarded, but its marks are still
+   * returned.
+   */
   | { readonly do: 'muteBot'; readonly isMuted: boolean }
   /** Ends the bot's stream, so the bot no longer hears the call. */
   | { readonly do: 'stopStream' }
@@ -26,7 +29,7 @@ export type PlanAction =
 export type PlanInput = {
   /** Undefined if detection has failed, or if the next round hasn't begun. */
   readonly heard: HeardOnLine | undefined;
-  /** Whether the plan's sound is queued or playing. */
+  /** True while the plan's sound is queued or playing. */
   readonly isPlaying: boolean;
 };
 

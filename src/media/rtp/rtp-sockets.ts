@@ -88,8 +88,8 @@ export class RtpSockets {
   connect(port: number, address: string): void {
     if (!this.#mayConnect) return;
     this.disconnect();
-    // The address is a literal, so `connect` takes effect immediately. If it fails (no route), the
-    // socket stays unconnected. We pass a callback only to prevent an error event.
+    // The address is a literal, so `connect` takes effect immediately. If it fails because there's
+    // no route, the socket remains unconnected. We pass a callback only to prevent an error event.
     this.#rtp.connect(port, address, () => {});
     this.#connected = hasPeer(this.#rtp);
   }
