@@ -31,7 +31,7 @@ import { reasonOf } from './reasons.ts';
 /**
  * Checks the files that the configuration refers to.
  *
- * @throws Error with a line for each mistake in these files
+ * @throws Error with one line for each mistake in these files
  */
 export async function checkConfiguredFiles(config: Config): Promise<void> {
   throwFailures(await runChecks(fileChecksOf(config), startTimeoutMs));

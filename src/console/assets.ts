@@ -1,6 +1,7 @@
-// Provides the files that the browser loads: the page's own modules, unchanged from the source, and
-// the libraries that they import from node_modules. We read and compress each file once, and don't
-// bundle anything, because an import map tells the browser where the modules are.
+// Provides the files that the browser loads: the page's own modules, which we serve exactly as in
+// the source, and the libraries that these modules import from node_modules. We read and compress
+// each file once. There is no bundling, because an import map tells the browser where the modules
+// are.
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -52,8 +53,8 @@ export async function loadAssets(): Promise<Assets> {
   const hash = createHash('sha256');
   for (const [name, text] of [...texts].sort(([a], [b]) => (a < b ? -1 : 1)))
     hash.update(name).update(text);
-  // The hash in the path gives all files new addresses after a change, even for relative imports.
-  // Browsers can therefore cache them forever.
+  // The path contains a hash, so after a change all files have new addresses, even for relative
+  // imports. Browsers can therefore cache the files forever.
   const base = `assets/${hash.digest('base64url').slice(0, 12)}/`;
   const html = texts.get('index.html');
   if (html === undefined) throw new Error('src/console/page contains no index.html');
@@ -111,8 +112,8 @@ function importMap(base: string): string {
 }
 
 /**
- * Returns the page, which preloads all modules. Otherwise the browser couldn't request a module
- * before it had loaded the one that imports it.
+ * Returns the page, with preloads for all modules. Otherwise the browser couldn't request a module
+ * until it had loaded the module that imports it.
  */
 function buildPage(html: string, base: string, map: string, names: readonly string[]): string {
   const preloads = names
@@ -125,8 +126,8 @@ function buildPage(html: string, base: string, map: string, names: readonly stri
 }
 
 /**
- * Allows only the page's own scripts and styles, and requests to its own origin. Trusted Types keep
- * text from becoming markup.
+ * Allows only the page's own scripts and styles, and requests to its own origin. With Trusted
+ * Types, text can't become markup.
  */
 function policyFor(map: string): string {
   const hash = createHash('sha256').update(map).digest('base64');

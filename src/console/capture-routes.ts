@@ -14,8 +14,8 @@ import { ProblemError } from '../http/problem.ts';
 
 export type SharedCapture = CaptureView & {
   /**
-   * The node that owns the call, if that node isn't responding. It stores its part of the capture
-   * when the call ends. Undefined if nothing is missing.
+   * The node that owns the call, if that node isn't responding. The node will store its part of the
+   * capture when the call ends. Undefined if nothing is missing.
    */
   readonly keptBy?: string;
 };

@@ -11,11 +11,11 @@ export type ListeningAddress = {
 };
 
 /**
- * Returns an address below PUBLIC_URL. Without PUBLIC_URL, it returns a loopback address with the
+ * Returns an address below PUBLIC_URL. If PUBLIC_URL isn't set, returns a loopback address with the
  * port that the gateway listens on.
  *
- * @returns undefined if the gateway listens only on a network address and has no PUBLIC_URL. It
- * doesn't serve the console then
+ * @returns undefined if the gateway listens only on a network address and PUBLIC_URL isn't set, in
+ * which case it doesn't serve the console
  */
 export function consoleAddress(
   { publicUrl, host }: ListeningAddress,
@@ -31,7 +31,7 @@ export function linkWith(address: string, token: string): string {
   return `${address}#token=${token}`;
 }
 
-/** Returns a host to reach the gateway at: loopback if it listens on all addresses. */
+/** Returns the host for reaching the gateway, which is loopback if it listens on all addresses. */
 function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -36,8 +36,8 @@ export type ConsoleOptions = CaptureSources &
 
 export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
   const { publicUrl } = options.address;
-  // We load the files at the first request, since there's no need to compress them if nobody ever
-  // opens the console.
+  // We don't load the files until the first request, because nobody may ever open the console, and
+  // compressing them would be wasted work.
   let loading: Promise<Assets> | undefined;
   const assets = (): Promise<Assets> => {
     loading ??= loadAssets();

@@ -1,15 +1,15 @@
-// Checks where a browser's requests come from, using the session cookie, the headers that name host
-// and origin, and the token that only the console's own page knows.
+// Checks where a browser's requests come from. It uses the session cookie, the `Host` and `Origin`
+// headers, and a token that only the console's own page knows.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { ProblemError } from '../http/problem.ts';
 
-/** The URL at which clients reach the gateway. Undefined if only this machine can reach it. */
+/** The URL at which clients reach the gateway. Undefined if only local clients can reach it. */
 export type PublicUrl = string | undefined;
 
-/** The parts of a request that authenticate a session. */
+/** The parts of a request that authenticate its session. */
 export type RequestHead = {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly method: string;
@@ -33,9 +33,9 @@ export function assertHost(request: FastifyRequest, publicUrl: PublicUrl): void 
 }
 
 /**
- * Checks the origin of a request that changes something.
+ * Checks the origin of a request that would change something.
  *
- * @throws ProblemError if another page made the request
+ * @throws ProblemError if the request came from another site's page
  */
 export function assertOrigin(request: FastifyRequest, publicUrl: PublicUrl): void {
   const { origin } = request.headers;
@@ -45,12 +45,11 @@ export function assertOrigin(request: FastifyRequest, publicUrl: PublicUrl): voi
 }
 
 /**
- * Rejects a request for data if it comes from a page with a different origin. `SameSite` isn't
- * enough, because all ports of a host count as the same site and share cookies. Browsers report the
- * origin in Fetch Metadata: `same-origin` for the page itself, `none` for an address that the user
- * typed.
+ * Rejects a data request from a page with a different origin. `SameSite` isn't enough, because all
+ * of a host's ports count as the same site and share cookies. Browsers report the origin in Fetch
+ * Metadata: `same-origin` for the page itself, `none` for an address that the user typed.
  *
- * @throws ProblemError if another origin made the request
+ * @throws ProblemError if the request came from another origin
  */
 export function assertSite({ headers }: Pick<RequestHead, 'headers'>): void {
   const site = headers['sec-fetch-site'];
@@ -68,8 +67,8 @@ export function assertPageToken(request: Pick<RequestHead, 'headers'>, secret: s
 }
 
 /**
- * Returns the token that the page sends in `x-console-token`. Other pages neither know the token
- * nor can they send this header.
+ * Returns the token that the page sends in `x-console-token`. Other pages don't know the token, and
+ * browsers don't let them send this header.
  */
 export function pageTokenOf(secret: string): string {
   return createHmac('sha256', secret).update('page').digest('base64url');
@@ -80,7 +79,7 @@ function isOwn(host: string, publicUrl: PublicUrl): boolean {
   return isThisMachine(host.replace(/:\d{1,5}$/, ''));
 }
 
-/** Whether a host (without a port) is a loopback name. */
+/** Returns whether a host (without a port) is a loopback name. */
 export function isThisMachine(host: string): boolean {
   const name = host.toLowerCase();
   return loopbackNames.has(name) || (isIP(name) === 4 && name.startsWith('127.'));
@@ -93,8 +92,8 @@ type Header = string | readonly string[] | undefined;
 export type Cookie = { readonly name: string; readonly isSecure: boolean };
 
 /**
- * Returns the cookie to use. A `__Host-` prefix limits the cookie to TLS, to this host alone, and
- * to the path `/` (RFC 6265bis section 4.1.3.2).
+ * Returns the cookie to use. With the `__Host-` prefix, browsers limit the cookie to TLS, to this
+ * exact host, and to the path `/` (RFC 6265bis section 4.1.3.2).
  */
 export function cookieFor(publicUrl: PublicUrl, host: Header): Cookie {
   const isSecure = publicUrl?.startsWith('https:') === true && host === new URL(publicUrl).host;

@@ -1,5 +1,5 @@
 // Serves the account's failing receivers and the sandbox numbers. The routes under `operate` show
-// the whole gateway and therefore all tenants, so an app without the `Operate` scope gets a 404.
+// the whole gateway, including all tenants, so an app without the `Operate` scope gets a 404.
 
 import type { FastifyRequest } from 'fastify';
 import type { TrunkLimits } from '../calls/dialout-ports.ts';

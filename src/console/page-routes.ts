@@ -39,8 +39,8 @@ export function registerPage(
     },
   });
 
-  // The page's relative addresses assume `/console` without a trailing slash. We also keep the
-  // redirect relative, because a proxy may serve the gateway under a path.
+  // The page's relative addresses assume `/console` without a trailing slash. The redirect is
+  // relative too, because a proxy may serve the gateway under a path.
   server.route({
     method: 'GET',
     url: '/console/',

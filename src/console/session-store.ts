@@ -1,18 +1,21 @@
-// Stores sign-in links and sessions in SQL. A link is valid for one sign-in, on any node. The
-// database only holds hashes of the tokens.
+// Stores sign-in links and sessions in the database, which contains only hashes of their tokens. A
+// link is valid for one sign-in, on any node.
 
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../calls/ports.ts';
 import type { Database } from '../store/database.ts';
 
-/** Long enough to switch to the browser. */
+/** This is long enough to switch to the browser. */
 export const linkLifetimeMs = 60_000;
 export const sessionLifetimeMs = 8 * 3_600_000;
 
-/** Access to an app, through a link or a session. */
+/** Access to an app, granted by a link or a session. */
 export type Grant = {
   readonly appId: string;
-  /** Ids of some of the app's credentials. The grant ends as soon as one of them is invalid. */
+  /**
+   * Ids of some of the app's credentials. The grant ends as soon as one of these credentials
+   * becomes invalid.
+   */
   readonly openedBy: readonly string[];
 };
 
@@ -49,7 +52,7 @@ export function createSessionStore({ pool }: Pick<Database, 'pool'>, clock: Cloc
     async createLink({ appId, openedBy }, lifetimeMs = linkLifetimeMs) {
       const token = newSecret();
       const expiresAt = inFuture(lifetimeMs);
-      // Sign-in deletes used links, so this only has to delete expired ones.
+      // Used links are deleted at sign-in, so this only has to delete expired links.
       await pool.query('delete from console_links where expires_at < $1', [clock.now()]);
       await pool.query(
         'insert into console_links (token_hash, app_id, expires_at, opened_by) values ($1, $2, $3, $4)',
@@ -103,7 +106,7 @@ function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Doesn't need a salt, because the secret has 256 random bits. */
+/** We don't need a salt, because the secret has 256 random bits. */
 function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }

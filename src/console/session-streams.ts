@@ -1,13 +1,16 @@
-// Ends an event stream when the session that opened it ends, i.e. after a sign-out, a rotation or a
-// revocation on any node.
+// Ends an event stream when the session that opened it has ended, i.e. after a sign-out, a rotation
+// or a revocation on any node.
 
 import type { EventSource, EventStreams } from '../http/event-stream.ts';
 import type { SessionReader } from './sessions.ts';
 
-/** Ends streams soon enough after a sign-out elsewhere. Each check costs two small queries. */
+/**
+ * This is frequent enough to end streams soon after a sign-out on another node. Each check costs
+ * two small queries.
+ */
 const defaultCheckEveryMs = 2_000;
 
-/** Wraps event streams so that each one ends when its request's session does. */
+/** Wraps event streams so that each stream ends when its request's session ends. */
 export function endingWithSession(
   streams: EventStreams,
   reader: Pick<SessionReader, 'find'>,
@@ -21,7 +24,8 @@ export function endingWithSession(
         whileSignedIn(isSignedIn, source, {
           ...options,
           checkEveryMs,
-          // A client that isn't reading wouldn't notice the end, so cut its connection.
+          // A client that isn't reading wouldn't notice the end of the stream, so cut its
+          // connection.
           onEnded: () => {
             if (reply.raw.writableNeedDrain) options.onTooSlow();
           },
@@ -53,7 +57,8 @@ async function* whileSignedIn(
     }
   };
   const checkLater = (): void => {
-    // An unreachable database doesn't sign users out. There are no events to leak then anyway.
+    // We don't sign users out just because the database is unreachable. During that time, there
+    // aren't any events to leak anyway.
     timer = setTimeout(() => {
       isSignedIn().then(handleCheck, () => handleCheck(true));
     }, checkEveryMs);

@@ -1,6 +1,6 @@
-// Signs users in and out. A session can do whatever its app can do. It ends when the app is revoked
-// or a credential that it depends on becomes invalid. Every request checks this in the database,
-// bypassing all caches.
+// Signs users in and out. A session can do whatever its app can do. It ends when the app is
+// revoked, or when a credential that the session depends on becomes invalid. Every request checks
+// both conditions in the database and bypasses all caches.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -31,14 +31,17 @@ import {
 
 export type SessionDependencies = {
   readonly sessions: SessionStore;
-  /** Reads an app, bypassing all caches. Returns undefined if the app is unknown or revoked. */
+  /**
+   * Reads an app, bypassing all caches. Returns undefined if the app is unknown or has been
+   * revoked.
+   */
   readonly appNow: (appId: string) => Promise<App | undefined>;
   readonly address: ListeningAddress;
 };
 
 /**
- * Creates the hook that checks `Host` and `Origin` on each request to the console, before anything
- * else happens.
+ * Creates the hook that checks `Host` and `Origin` for each request to the console, before anything
+ * else is done.
  */
 export function createGuard(publicUrl: PublicUrl) {
   return async (request: FastifyRequest): Promise<void> => {
@@ -48,8 +51,8 @@ export function createGuard(publicUrl: PublicUrl) {
 }
 
 /**
- * Creates the hook for data requests, which also rejects other origins. We don't check this for the
- * page itself, because any site may link to it.
+ * Creates the hook for data requests, which also rejects requests from other origins. The page
+ * itself doesn't need this check, because any site may link to it.
  */
 export function createDataGuard(publicUrl: PublicUrl) {
   const guard = createGuard(publicUrl);
@@ -93,7 +96,8 @@ export function createSessionReader(dependencies: SessionDependencies): SessionR
 }
 
 /**
- * @returns undefined if the app was revoked, or a credential that the grant depends on is invalid
+ * @returns undefined if the app has been revoked, or a credential that the grant depends on is no
+ * longer valid
  */
 async function liveAppOf(
   { appNow }: SessionDependencies,
@@ -127,8 +131,8 @@ export function registerSessions(
       const app = await liveAppOf(dependencies, await sessions.findLink(token));
       if (app === undefined) throw linkUnusable();
       const before = await reader.find(request);
-      // Prevents login CSRF. If we didn't ask, the sender of a link could have the user work in the
-      // sender's app without noticing.
+      // This prevents login CSRF. If we didn't ask, the sender of a link could have the user work
+      // in the sender's app without noticing.
       if (before !== undefined && ![app.appId, insteadOf].includes(before.app.appId))
         return { asks: { signedIn: summaryOf(before.app), link: summaryOf(app) } };
       const session = await sessions.redeem(token);
@@ -180,7 +184,8 @@ export function registerLink(
       if (page === undefined) throw consoleNotServed(address);
       const app = await dependencies.appNow(clients.appOf(request).appId);
       const grant = app && grantFor(app, clients.keyIdOf(request));
-      // We authenticated the client against a cached app, which may be a few seconds old.
+      // We authenticated the client against a cached copy of the app, which may be a few seconds
+      // old.
       if (!app || !grant || !isLive(grant, app)) throw keyReplaced();
       const { token, expiresAt } = await sessions.createLink(grant);
       return {
@@ -235,10 +240,11 @@ function consoleNotServed({ host }: ListeningAddress): ProblemError {
 }
 
 /**
- * Creates the grant for a link. A link or session depends on two of its app's credentials, and ends
- * when either becomes invalid: the JWT key that verified the token for `/console/link`, and the API
- * key that the app had at that time. An API key can't open the console, but an operator who
- * replaces it wants to lock out everybody who had the app's credentials.
+ * Creates a link's grant. Links and sessions depend on two of their app's credentials, and end when
+ * either credential becomes invalid. One is the JWT key that verified the token for
+ * `/console/link`. The other is the API key that the app had at that time. An API key can't open
+ * the console, but an operator who replaces it wants to lock out everybody who had the app's
+ * credentials.
  *
  * @param keyId id of the key that verified the token. Default: the app's newest key
  */
@@ -246,7 +252,10 @@ export function grantFor(app: App, keyId = newestKeyId(app)): Grant {
   return { appId: app.appId, openedBy: [keyId, ...app.apiKeyIds.slice(0, 1)] };
 }
 
-/** Whether all the grant's credentials are valid. Callers must read `app` bypassing all caches. */
+/**
+ * Returns whether all the grant's credentials are valid. Callers must read `app` bypassing all
+ * caches.
+ */
 function isLive({ openedBy }: Grant, app: App): boolean {
   const live = new Set([...app.jwtKeys.map(jwtKeyId), ...app.apiKeyIds]);
   return openedBy.length > 0 && openedBy.every((id) => live.has(id));

@@ -37,8 +37,8 @@ export async function standalonePage(page: StandalonePage): Promise<string> {
 }
 
 /**
- * Adds a module with all its imports, and returns its name. Relative imports can't be resolved
- * against a data: URL, so we replace them with names from the import map.
+ * Adds a module with all its imports, and returns its name. We replace relative imports with names
+ * from the import map, because they can't be resolved against a data: URL.
  */
 async function addModule(modules: Map<string, string>, file: URL): Promise<string> {
   const name = `page/${basename(file.pathname)}`;

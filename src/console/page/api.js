@@ -1,12 +1,14 @@
-// Sends requests to the gateway that served the page, and reads its live events. We use relative
-// addresses because a proxy may serve the gateway under a path.
+// Sends requests to the gateway that served the page, and reads its live events. All addresses are
+// relative, because a proxy may serve the gateway under a path.
 
 import { signal } from '@preact/signals';
 import { forgetAttempt, keyFor, mayHavePlaced, noteLost, noteRefused } from './dial-attempts.js';
 
-/** The response from `/console/session`: null if nobody is signed in, undefined until we know. */
+/**
+ * The response from `/console/session`. Null if nobody is signed in, and undefined until we know.
+ */
 export const session = signal(undefined);
-/** A message about signing in or out, shown on every page. */
+/** A message about signing in or signing out, which every page shows. */
 export const notice = signal('');
 
 export class Problem extends Error {
@@ -21,10 +23,10 @@ export class Problem extends Error {
 }
 
 /**
- * The gateway's time when the page was opened. We measure it against `performance.now()`, which is
- * monotonic, because users can change the browser's clock. We always keep the latest estimate: a
- * response's date only has whole seconds, but `performance.now()` falls behind while a laptop
- * sleeps.
+ * Estimates the gateway's time at which the page was opened. We measure against
+ * `performance.now()`, which is monotonic, because users can change the browser's clock. The latest
+ * estimate always wins: a response's date only has whole seconds, but `performance.now()` falls
+ * behind while a laptop is asleep.
  */
 let gatewayOpenedMs = Number.NEGATIVE_INFINITY;
 
@@ -41,9 +43,9 @@ function compareClocks(response) {
 const responseTimeoutMs = 30_000;
 
 /**
- * Sends a request to the gateway. `endsSession`: whether a 401 means that no user is signed in.
+ * Sends a request to the gateway. `endsSession` says whether a 401 means that no user is signed in.
  *
- * @throws Problem if the gateway rejects the request, or Error if it can't be reached
+ * @throws Problem if the gateway rejects the request, or Error if we can't reach the gateway
  */
 export async function ask(path, { method = 'GET', body, headers = {}, endsSession = true } = {}) {
   const failUnreached = () => {
@@ -63,7 +65,7 @@ export async function ask(path, { method = 'GET', body, headers = {}, endsSessio
     signal: AbortSignal.timeout(responseTimeoutMs),
   }).catch(failUnreached);
   compareClocks(response);
-  // We need the whole body of a success. For an error, the status is enough.
+  // If the request succeeded, we need the whole body. For an error, the status is enough.
   if (response.ok) return await response.json().catch(failUnreached);
   const document = await response.json().catch(() => ({}));
   if (response.status === 401 && endsSession) endSession();
@@ -89,8 +91,8 @@ export const api = {
     ask(`${botPath(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
   /**
    * Places a call. If the response is lost, sending the request again doesn't place a second call.
-   * `form`: see `keyFor`. `isGone` returns whether the form has been closed, in which case the user
-   * won't see the response.
+   * For `form`, see `keyFor`. `isGone` returns whether the form has been closed, in which case the
+   * user won't see the response.
    */
   dial: async (request, form, isGone = () => false) => {
     const bot = encodeURIComponent(request.botId);
@@ -125,7 +127,7 @@ export const api = {
 
 // ── Live events ───────────────────────────────────────────────────────────────────────────────
 
-/** State of the event stream: `connecting`, `live` or `away`. */
+/** The event stream's state: `connecting`, `live` or `away`. */
 export const liveState = signal('connecting');
 
 const firstWaitMs = 500;
@@ -137,8 +139,8 @@ const listeners = new Set();
 let source;
 
 /**
- * Calls the listener with each event of the app's calls, and with `undefined` when it may have
- * missed events. Returns a function that removes the listener.
+ * Calls the listener with each event for the app's calls, and with `undefined` when events may have
+ * been missed. Returns a function that removes the listener.
  */
 export function onEvent(listener) {
   listeners.add(listener);
@@ -150,8 +152,8 @@ const notifyListeners = (event) => {
 };
 
 /**
- * Opens the event stream. We don't use EventSource, which would need a listener for each event type
- * and couldn't deliver types that this page doesn't know.
+ * Opens the event stream. We don't use EventSource, because it needs a listener for each event type
+ * and can't deliver types that this page doesn't know.
  */
 export function openEvents() {
   closeEvents();
@@ -177,9 +179,12 @@ async function follow(signal) {
   }
 }
 
-/** Reads events until the connection ends or falls silent. Returns whether it was live. */
+/**
+ * Reads events until the connection ends or falls silent. Returns whether the connection was live.
+ */
 async function followOnce(place, signal) {
-  // A dead connection may never close, e.g. after a laptop has slept or a NAT has lost its state.
+  // A dead connection may never be closed, e.g. after a laptop has been asleep or a NAT has lost
+  // its state.
   const silence = new AbortController();
   let timer;
   const heard = () => {
@@ -206,7 +211,7 @@ async function readEvents(place, signal, heard) {
   if (response.status === 401) endSession();
   if (!response.ok) return false;
   liveState.value = 'live';
-  // The stream only begins now, so have the listeners read everything again.
+  // The stream doesn't contain any earlier events, so have the listeners read everything again.
   if (cursor === undefined) notifyListeners(undefined);
   await read(response.body, place, heard).catch(() => undefined);
   return true;

@@ -36,7 +36,7 @@ function readPlace() {
   place.value = location.hash.replace(/^#\/?/, '') || 'calls';
 }
 
-/** Also handles a sign-in link that is opened in a tab that already shows the console. */
+/** Handles a sign-in link, even if the link is opened in a tab that already shows the console. */
 function changePlace() {
   const token = takeToken(place.value);
   if (token === undefined) readPlace();
@@ -80,8 +80,8 @@ function Notice() {
 }
 
 /**
- * Asks before the app changes. Otherwise the sender of a link could have the user work in a
- * different app without noticing.
+ * Asks before the app changes. Without the question, somebody could send the user a link and have
+ * them work in a different app without noticing.
  */
 function LinkQuestion({ signedIn, link, token }) {
   const dialog = useRef(null);
@@ -140,7 +140,7 @@ function SignedOut() {
 function App() {
   if (session.value === undefined) return html`<${Starting} />`;
   if (session.value === null) return html`<${SignedOut} />`;
-  // A new key makes all pages start over, because they must not show another app's data.
+  // With a new key, all pages start over, so they can't show another app's data.
   return html`<${SignedIn} key=${session.value.app.appId} />`;
 }
 

@@ -1,4 +1,4 @@
-// The page of one call: its outcome, its sound, and a timeline of everything that happened.
+// The page for one call, with its outcome, its sound, and a timeline of everything that happened.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, onEvent } from './api.js';
@@ -11,7 +11,7 @@ import { Verdicts } from './verdicts.js';
 import { Waveform } from './waveform.js';
 
 const shortestPauseMs = 400;
-/** There are no events for changes in loudness, so we poll during the call. */
+/** Changes in loudness don't cause events, so we poll during the call. */
 const duringCallMs = 1_500;
 
 export function CallPage({ callId }) {
@@ -79,7 +79,7 @@ function Head({ call }) {
   const bar = useRef(null);
   const hasEnded = call.state === 'ended';
   useEffect(() => {
-    // The focus was on the pressed button, which has disappeared.
+    // The focus was on the button that the user pressed, which has disappeared.
     if (hasEnded && isEnding) bar.current?.querySelector('h1').focus({ preventScroll: true });
   }, [hasEnded]);
   const hangUp = async () => {
@@ -132,7 +132,7 @@ function Facts({ call }) {
 
 const lasted = (from, to) => from && html`<${Lasting} from=${from} to=${to} />`;
 
-/** The events of detection, each with its evidence. */
+/** Detection's events, each with its evidence. */
 function Verdict({ call }) {
   const events = call.timeline.filter(({ type }) => type === 'amd').map(({ data }) => data.amd);
   if (events.length === 0) return null;

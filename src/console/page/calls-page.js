@@ -65,7 +65,7 @@ function openCall(event) {
   if (callId !== '') location.hash = `#/calls/${encodeURIComponent(callId)}`;
 }
 
-/** Reads the calls, and again after events, except while the page is hidden. */
+/** Reads the calls, and reads them again after events unless the page is hidden. */
 function useCalls(filter, cursor) {
   const query = { limit: pageSize, ...filter, ...(cursor === undefined ? {} : { cursor }) };
   return useReading({

@@ -21,7 +21,7 @@ const names = {
 };
 
 /**
- * Returns the fields' initial values. We use controlled fields, so that re-renders keep the text.
+ * Returns the fields' initial values. We use controlled fields, so the text survives re-renders.
  */
 function initialValues({ bots }) {
   const [botId = 'dev-bot'] = bots.filter((bot) => bot !== '*');
@@ -51,7 +51,8 @@ export function DialForm({ onClose }) {
     if (error !== undefined) showWrong(form.current, error);
   }, [error]);
   useEffect(() => {
-    // The pressed button has disappeared, so focus the harmless one of the new buttons.
+    // The button that the user pressed has disappeared, so focus the harmless one of the new
+    // buttons.
     if (question !== undefined) again.current?.focus();
   }, [question]);
   const change = ({ target: { name, value } }) => {
@@ -84,8 +85,8 @@ export function DialForm({ onClose }) {
 }
 
 /**
- * Sends a form's requests. `submit` first asks the user if an earlier request may already have
- * placed a call. `refuse` shows errors as if the gateway had sent them.
+ * Sends a form's requests. If an earlier request may already have placed a call, `submit` asks the
+ * user first. `refuse` shows errors as if the gateway had sent them.
  */
 function useSending({ self, placed }) {
   const [{ error, question, isSending }, setState] = useState({});
@@ -100,7 +101,7 @@ function useSending({ self, placed }) {
     setState({ isSending: true });
     try {
       const answer = await api.dial(request, self, () => isGone.current);
-      // Don't take the user to another page if they have cancelled the form in the meantime.
+      // If the user has cancelled the form in the meantime, don't take them to another page.
       if (!isGone.current) placed(answer);
     } catch (problem) {
       setState({ error: problem });
@@ -156,7 +157,7 @@ function Question({ question: { request, lost } }) {
 function useSandbox() {
   const [numbers, setNumbers] = useState([]);
   useEffect(() => {
-    // Errors don't matter here, because the list only saves typing.
+    // We can ignore errors here, because the list only saves typing.
     api.sandbox().then(
       (answer) => setNumbers(answer.numbers),
       () => undefined,
@@ -190,7 +191,7 @@ function requestOf(typed, sandbox) {
   };
 }
 
-/** Opens the sections that contain wrong fields, and focuses the first of these fields. */
+/** Opens the sections that contain wrong fields, and focuses the first wrong field. */
 function showWrong(form, { errors = [] }) {
   const wrong = errors
     .map(({ path }) => form.elements.namedItem(path))
@@ -199,7 +200,7 @@ function showWrong(form, { errors = [] }) {
   wrong[0]?.focus();
 }
 
-/** Rewrites an error with the form's labels. */
+/** Rewrites an error message to use the form's labels. */
 function withFormLabels(error) {
   if (mayHavePlaced(error)) {
     const what =

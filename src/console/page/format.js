@@ -81,7 +81,7 @@ const amdWords = {
 };
 export const amdWord = (event) => amdWords[event] ?? event;
 
-/** Returns a name for a notification: its event, its verdict or its status. */
+/** Returns a notification's display name, which is its event, its verdict or its status. */
 export const notificationName = ({ status, machineDetection, event }) => {
   if (status === 'Event') return event?.type ?? status;
   return status === 'Call-In-Progress' ? (machineDetection ?? status) : status;
@@ -93,5 +93,5 @@ export const numberOf = (target) => target.replace(/^(tel|sips?):/, '');
 export const plural = (count, one, many = `${one}s`) =>
   `${count.toLocaleString()} ${count === 1 ? one : many}`;
 
-/** Estimates the width of a label in the waveform. It may be a pixel or two too large. */
+/** Estimates a label's width in the waveform. The estimate may be a pixel or two too large. */
 export const labelPixels = (text) => text.length * 7 + 12;

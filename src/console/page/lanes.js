@@ -5,7 +5,7 @@ import { html } from './dom.js';
 import { duration, labelPixels } from './format.js';
 
 const levels = 4;
-/** Height of the lane's name and of each level below it. */
+/** Height of the lane's name, and of each level of labels below the name. */
 const levelPixels = 18;
 /** Height of the ticks without a label, below all labels. */
 const barePixels = 11;

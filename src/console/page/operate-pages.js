@@ -108,7 +108,7 @@ function countBy(items, nameOf, isOrdered = false) {
     : entries.sort(([, a], [, b]) => b - a);
 }
 
-/** A table for screen readers, drawn as bars. */
+/** Screen readers read this as a table, but it's drawn as bars. */
 function Bars({ title, counts }) {
   const most = Math.max(...counts.map(([, count]) => count));
   const all = counts.reduce((sum, [, count]) => sum + count, 0);

@@ -23,8 +23,8 @@ export function Lasting({ from, to }) {
 }
 
 /**
- * A heading that gets the focus when the page opens, so that screen readers announce the page. It
- * is also the title of the browser's tab.
+ * A heading that gets the focus when the page opens, so that screen readers announce the page. The
+ * heading's text is also the title of the browser's tab.
  */
 export function Title({ children }) {
   const heading = useRef(null);

@@ -4,11 +4,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 /**
- * Reads a value with `load`, and again when it may have changed. `pauseMs` is the minimum time
- * between two reads. It doubles while changes keep coming, because each read costs the gateway
- * work. `again` gets the result and returns the milliseconds until the next read, or undefined to
- * wait for a change. `watch` gets a function to call on a change, and returns a function that stops
- * watching. After an error we keep the last value. A new `key` starts over.
+ * Reads a value with `load`, and reads it again when it may have changed. `pauseMs` is the minimum
+ * time between two reads. The pause doubles while changes keep coming, because each read causes
+ * work for the gateway. `again` gets the result and returns the milliseconds until the next read,
+ * or undefined to wait for a change. `watch` gets a function to call on a change, and returns a
+ * function that stops watching. After an error we keep the last value. If `key` changes, reading
+ * starts over.
  */
 export function useReading({ key, load, pauseMs = 0, again = () => undefined, watch }) {
   const [state, setState] = useState({});
@@ -42,7 +43,7 @@ function createReader({ load, publish, pauseMs, again }) {
   let isReading = false;
   let isWanted = false;
   let isStopped = false;
-  /** Consecutive reads that started soon after the previous one, usually right after the pause. */
+  /** Consecutive reads that started soon after the previous read, usually right after the pause. */
   let delayedInARow = 0;
 
   const now = async () => {
@@ -65,7 +66,7 @@ function createReader({ load, publish, pauseMs, again }) {
   };
   const later = (ms) => {
     const at = Math.max(performance.now() + ms, startedAt + restMs());
-    // Further changes don't postpone the read.
+    // Further changes don't postpone a read that is already scheduled.
     if (timer !== undefined && dueAt <= at) return;
     clearTimeout(timer);
     dueAt = at;

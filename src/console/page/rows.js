@@ -125,7 +125,7 @@ function notificationRows({
 
 // ── Notes ─────────────────────────────────────────────────────────────────────────────────────
 
-/** Words that follow a longer silence start a new row. */
+/** If the silence before words is longer than this, the words start a new row. */
 const longestGapMs = 1_200;
 
 function noteRows(notes) {

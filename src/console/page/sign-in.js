@@ -1,20 +1,20 @@
-// Keeps track of who is signed in. It asks the gateway when the page opens, and handles links and
-// sign-outs in this tab and in others.
+// Keeps track of who is signed in. We ask the gateway when the page opens, and handle sign-in links
+// and sign-outs in this tab and in other tabs.
 
 import { signal } from '@preact/signals';
 import { ask, notice, session } from './api.js';
 
-/** Why we couldn't find out who is signed in. Empty if we could. */
+/** Says why we couldn't find out who is signed in. Empty if we know. */
 export const failure = signal('');
 /**
- * The question whether to follow a different app's link: `{ signedIn, link, token }`. Undefined if
+ * Asks the user whether to follow another app's link: `{ signedIn, link, token }`. Undefined if
  * there is nothing to ask. Nothing changes until the user agrees.
  */
 export const question = signal(undefined);
 
 const nextTryMs = 3_000;
 
-/** Informs the browser's other tabs, because all tabs share the session. */
+/** Tells the browser's other tabs, because all tabs share the session. */
 const tabs = new BroadcastChannel('offhook-console');
 tabs.onmessage = () => void readSession();
 
@@ -48,12 +48,12 @@ async function readSession() {
     session.value = found;
     failure.value = '';
   } catch (error) {
-    // After a 401 no user is signed in, and `ask` has already noted this.
+    // After a 401 no user is signed in, which `ask` has already recorded.
     if (error.status !== 401) failure.value = error.message;
   }
 }
 
-/** Signs in with a link's token. `insteadOf`: the app whose session the user gives up. */
+/** Signs in with a link's token. `insteadOf` is the app whose session the user is giving up. */
 export async function followLink(token, insteadOf) {
   question.value = undefined;
   notice.value = '';

@@ -1,6 +1,7 @@
-// Draws the loudness of a call or a recording, with marks above and lanes below, on one time axis.
-// We don't use a chart library, because all marks belong in this one picture, which a text also
-// describes for screen readers. The console's call page and `offhook amd --plot` use it.
+// Draws the loudness of a call or a recording on a time axis, with marks above it and lanes below.
+// We don't use a chart library, because all marks must be part of this one picture. A text
+// describes the picture for screen readers. The console's call page and `offhook amd --plot` both
+// use this component.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './dom.js';
@@ -9,15 +10,15 @@ import { Lanes } from './lanes.js';
 
 /** We treat anything softer as line noise. The loudest level is 127. */
 const quiet = 50;
-/** Shorter pauses don't split a stretch of sound. */
+/** Pauses shorter than this don't split a stretch of sound. */
 const shortestPauseMs = 300;
 const height = 132;
 const darkness = matchMedia('(prefers-color-scheme: dark)');
 
 /**
- * `audio`: the loudness, as base64 with one byte per `stepMs`. `heard` is what came from the far
- * end, and `said` is what was sent to it (undefined if only one side was recorded). `marks`: `{
- * atMs, label, tone }`. `lanes`: see `Lanes`.
+ * `audio` is the loudness, as base64 with one byte per `stepMs`. `heard` is what arrived from the
+ * far end of the call, and `said` is what we sent to it (undefined if only one side was recorded).
+ * `marks` are `{ atMs, label, tone }`. For `lanes`, see `Lanes`.
  */
 export function SoundPicture({ audio, marks, lanes, caption }) {
   const box = useRef(null);
@@ -100,8 +101,8 @@ function draw(canvas, width, { sides, stepMs, lengthMs }) {
   canvas.height = height * ratio;
   const context = canvas.getContext('2d');
   context.scale(ratio, ratio);
-  // A canvas can't use CSS variables. So we set each one as the element's colour and let the
-  // browser resolve it, for dark or light.
+  // A canvas can't use CSS variables, so we set each variable as the element's colour and let the
+  // browser resolve it for the dark or the light scheme.
   const paint = (name) => {
     canvas.style.color = `var(${name})`;
     context.fillStyle = getComputedStyle(canvas).color;
@@ -121,13 +122,13 @@ function draw(canvas, width, { sides, stepMs, lengthMs }) {
   }
 }
 
-/** Draws a bar for every two pixels, as high as the loudest step in it. */
+/** Draws one bar for every two pixels, as high as the loudest step in these pixels. */
 function bars(context, { levels, perBar, middle, most }) {
   for (let bar = 0; bar * perBar < levels.length; bar += 1) {
     const from = Math.floor(bar * perBar);
     const to = Math.max(from + 1, Math.floor((bar + 1) * perBar));
     const level = Math.max(...levels.subarray(from, to));
-    // The levels are logarithmic, so without the power, soft sound would fill half of the picture.
+    // The levels are logarithmic. Without the power, soft sound would fill half of the picture.
     const tall = Math.max(0.75, most * Math.max(0, (level - 30) / 97) ** 1.6);
     context.fillRect(bar * 2, middle - tall, 1.5, tall * 2);
   }

@@ -1,5 +1,6 @@
-// A call's timeline: SIP messages between the gateway and its far ends, events, commands, the bot's
-// `mark` and `clear` messages, and delivery attempts. Each row opens to show its details.
+// A call's timeline, with SIP messages between the gateway and the far ends of the call, events,
+// commands, the bot's `mark` and `clear` messages, and delivery attempts. Each row can be opened to
+// show its details.
 
 import { useState } from 'preact/hooks';
 import { html } from './dom.js';
@@ -81,7 +82,7 @@ function Row({ row, start, isBridged }) {
   </li>`;
 }
 
-/** Draws an arrow between the gateway and the leg's far end. */
+/** Draws an arrow between the gateway and the far end of the leg. */
 function Ladder({ row: { arrow, label, leg }, isBridged }) {
   const drawn = html`<span class=${`ladder ${arrow} ${leg > 0 ? 'second' : ''}`}>
     <span class="hidden">${leg > 0 ? 'second leg, ' : ''}${arrow === 'out' ? 'sent: ' : 'received: '}</span>

@@ -1,7 +1,7 @@
 // Reads the dial form's target as people write it: a number with its country code, a name from the
 // sandbox, or a URI.
 
-/** A North American number, in which area code and exchange begin with 2 to 9. */
+/** A North American number, whose area code and exchange each start with 2 to 9. */
 const northAmerican = /^1?([2-9]\d\d)([2-9]\d\d)(\d{4})$/;
 
 /** @returns `uri`, or a `message` that says why this isn't a target */
@@ -13,7 +13,9 @@ export function readTarget(typed, sandbox) {
   return number.startsWith('+') ? { uri: `tel:${number}` } : { message: adviceFor(number) };
 }
 
-/** We have to ask for the country, because e.g. (202) 555-0110 begins like an Egyptian number. */
+/**
+ * We have to ask for the country code, because e.g. (202) 555-0110 starts like an Egyptian number.
+ */
 function adviceFor(digits) {
   const [, area, exchange, line] = northAmerican.exec(digits) ?? [];
   if (area === undefined)

@@ -1,5 +1,5 @@
-// Shows the loudness of both sides of a call, with marks for detection and lanes for words, the
-// bot's marks and commands.
+// Shows the loudness of both sides of a call, with marks for detection and with lanes for words,
+// the bot's `mark` messages and commands.
 
 import { html } from './dom.js';
 import { between, duration } from './format.js';
@@ -36,7 +36,7 @@ function marksOf(call) {
   });
 }
 
-/** Events that can be heard, and the end. */
+/** Events that people can hear, and the end of the call. */
 const isHeard = /^(dtmf|playback|transfer|completed)/;
 
 function labelOf(type, data) {
@@ -65,7 +65,7 @@ function itemsOf(note, startedAt) {
     return [{ lane: 'command', atMs, text: note.what, tone: note.refusal && 'bad' }];
   if (note.kind !== 'mark') return [];
   const set = { lane: 'bot', atMs, text: `mark ${note.name}` };
-  // A mark that follows no audio returns immediately, so it isn't worth an item.
+  // If a mark doesn't follow any audio, it is returned immediately and isn't worth an item.
   if (note.returnedAt === undefined || note.returnedAt - note.at < 100) return [set];
   const backMs = note.returnedAt - startedAt;
   return [set, { lane: 'bot', atMs: backMs, text: `${note.name} returned`, tone: 'good' }];
