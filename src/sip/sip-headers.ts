@@ -1,5 +1,5 @@
-// Small parsers for SIP header values (RFC 3261, section 25). Their input comes from the network,
-// so they never throw. They return undefined for values that they can't parse.
+// Small parsers for SIP header values (RFC 3261, section 25). Because the input comes from the
+// network, they never throw, but return undefined for values that they can't parse.
 
 import type { SipMessage } from './engine/srf-types.ts';
 
@@ -29,8 +29,8 @@ export function tagOf(header: string | undefined): string | undefined {
   return /;\s*tag\s*=\s*([^;\s,>]+)/i.exec(parameters)?.[1];
 }
 
-// Max-Forwards limits a request to this many proxies, so no more than that can have added a
-// Record-Route.
+// Max-Forwards limits a request to this many proxies, so there can't be more Record-Route entries
+// than that.
 const maxRoutes = 70;
 
 /**

@@ -1,4 +1,4 @@
-// The public words for states, outcomes and reasons of a call.
+// The public words for a call's states, outcomes and reasons.
 
 /** A call's public state, as in `GET …/calls/{callId}`. */
 export const callStates = ['queued', 'dialing', 'ringing', 'answered', 'ended'] as const;
@@ -17,8 +17,8 @@ export const interactionStatuses = [
 export type InteractionStatus = (typeof interactionStatuses)[number];
 
 /**
- * A call's outcome, which is finer than the documented `reasonCode`. Every call ends with exactly
- * one outcome.
+ * A call's outcome, which is more precise than the documented `reasonCode`. Every call ends with
+ * exactly one outcome.
  */
 export const callOutcomes = [
   'completed',

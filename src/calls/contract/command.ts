@@ -53,8 +53,8 @@ export function readCommand(body: unknown): ReadCommand {
 }
 
 /**
- * Finds fields that the command doesn't know. A hang-up always goes through, even if a field looks
- * misspelled.
+ * Finds fields that aren't in the command's schema. A hang-up is always accepted, even if a field
+ * looks misspelled.
  */
 function unknownMembersOf(body: unknown): UnknownMembers {
   const { command: name } = (body ?? {}) as { readonly command?: unknown };
@@ -65,7 +65,7 @@ function unknownMembersOf(body: unknown): UnknownMembers {
   return { errors: [], ignored: [...errors.map(({ path }) => path), ...ignored] };
 }
 
-/** Why a command was refused. */
+/** Why a command was rejected. */
 export const commandRefusals = [
   'id-used',
   'ended',
@@ -77,7 +77,7 @@ export const commandRefusals = [
   'internal',
 ] as const;
 
-/** Optional fields of a reply. Each is present only if it applies. */
+/** Optional fields of a reply. A field is omitted if it doesn't apply. */
 export const commandRemarks = {
   to: z
     .string()

@@ -1,5 +1,5 @@
-// Derives the notification body, the context and the lines for people from an event. Pure, so every
-// process builds the same bytes from the same event.
+// Derives the notification body, the call context and the texts shown to people from an event. The
+// functions are pure, so every process builds the same bytes from the same event.
 
 import type { CallContext } from './call-context.ts';
 import {
@@ -27,8 +27,8 @@ type StatusRow<Type extends TypeWithStatus> = {
 };
 
 /**
- * The event types that have their own notification status. All other types are notified only if the
- * request selects them, and their notification contains the event itself.
+ * The event types that have their own notification status. For all other types, a notification is
+ * only sent if the request selects the type, and it contains the event itself.
  */
 export const statusRows: { readonly [Type in TypeWithStatus]: StatusRow<Type> } = {
   answered: { status: 'Answered', members: answerMembers },
@@ -54,7 +54,7 @@ function rowOf<Type extends TypeWithStatus>({ type }: EventOf<Type>): StatusRow<
   return statusRows[type];
 }
 
-/** @returns undefined if nobody is notified of this event */
+/** @returns undefined if no notification is sent for this event */
 export function notificationOf(event: CallEvent): NotificationBody | undefined {
   // The call assigns the sequence. It's missing if the request doesn't select the event or has no
   // notify URL.

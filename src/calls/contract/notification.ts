@@ -1,5 +1,5 @@
-// Bodies sent to notify URLs. A notification with one of the four specified statuses has the fields
-// of the specification in canonical spelling, plus a few that this gateway adds. A notification
+// Bodies sent to notify URLs. A notification with one of the four specified statuses contains the
+// specification's fields in canonical spelling, plus a few that this gateway adds. A notification
 // with status `Event` contains an event that the request selected.
 
 import { z } from 'zod';

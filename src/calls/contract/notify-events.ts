@@ -1,5 +1,6 @@
-// The `notifyEvents` field of a dial-out request. It selects further events to notify with status
-// `Event`. Some events have a status of their own and don't need to be selected.
+// The `notifyEvents` field of a dial-out request. It selects further events for which to send
+// notifications with status `Event`. Events that have a status of their own don't need to be
+// selected.
 
 import { type CallEventType, callEventTypes } from './call-event.ts';
 
@@ -17,7 +18,7 @@ export const selectedEventTypes = callEventTypes.filter(
 );
 
 /**
- * Selectors for types with a common prefix, such as `stream-*`. We leave out `dtmf-*`, because it
+ * Selectors for types with a common prefix, such as `stream-*`. There's no `dtmf-*`, because it
  * wouldn't match `dtmf` itself.
  */
 const families = [...new Set(selectedEventTypes.map((type) => `${type.split('-', 1)[0]}-`))]
@@ -25,7 +26,7 @@ const families = [...new Set(selectedEventTypes.map((type) => `${type.split('-',
   .map((prefix) => `${prefix}*`);
 
 /**
- * The names that a request may use. A type that has its own status may be named, but that has no
+ * The names that a request may use. Naming a type that has its own status is allowed, but has no
  * effect.
  */
 export const eventSelectors: readonly string[] = [...callEventTypes, ...families, '*'];

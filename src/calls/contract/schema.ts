@@ -13,8 +13,8 @@ export type Immutable<Value> = Value extends (infer Item)[]
 
 /**
  * Checks a value against a schema. On a match, this returns the value itself, including fields that
- * the schema doesn't know. They may come from a later version, and code that passes the value on
- * must not lose them.
+ * aren't in the schema. Such fields may come from a later version, and code that passes the value
+ * on must not lose them.
  */
 export function matching<Schema extends z.ZodType>(
   schema: Schema,

@@ -1,5 +1,5 @@
-// The state that another process needs to end a leg. We store it in SQL, and send it to the node
-// that should end the leg.
+// The state that another process needs to end a leg. We store it in the database, and send it to
+// the node that should end the leg.
 
 import { z } from 'zod';
 import type { Immutable } from './schema.ts';

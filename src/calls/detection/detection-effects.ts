@@ -25,8 +25,8 @@ export const emitAmd = callSetup.enqueueActions(({ context, event, enqueue }) =>
 });
 
 /**
- * Emits the `amd_stopped` event that the media worker owes us and didn't report in time. Without
- * it, the order of events wouldn't hold.
+ * Emits the `amd_stopped` event if the media worker didn't report it in time. Every detection must
+ * end with that event.
  */
 export const emitAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt } = context;
@@ -45,7 +45,7 @@ export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) =
 
 /**
  * Whether an earlier verdict makes the event irrelevant. If detection fails after its verdict, we
- * only emit its stop.
+ * only emit `amd_stopped`.
  */
 function isOverruled({ amdEvents }: CallMachineContext, amd: AmdEvent): boolean {
   return amd.event === 'amd_error' && amdEvents.length > 0;
@@ -60,8 +60,8 @@ export function disconnectReason(
   amd: AmdEvent,
 ): 'machine' | 'failure' | undefined {
   if (context.call.request.machineDetection !== 'disconnect') return undefined;
-  // Once an agent is connected, it's the agent's decision. A beep in the person's room must not end
-  // the conversation.
+  // Once an agent is connected, it's up to the agent when to hang up. A beep in the person's room
+  // must not end the conversation.
   if (context.ongoing?.isAnswered === true) return undefined;
   if (isOverruled(context, amd)) return undefined;
   if (amd.event === 'amd_machine_detected' || amd.event === 'amd_tone_detected') return 'machine';

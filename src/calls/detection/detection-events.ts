@@ -1,4 +1,4 @@
-// Builds the `amd` event. Pure, like `call-events.ts`.
+// Builds the `amd` event. Like those in `call-events.ts`, the functions are pure.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { EventOf } from '../contract/call-event.ts';
@@ -28,8 +28,8 @@ export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): N
 }
 
 /**
- * Whether a notification is sent for the event. By default, every AMD event is notified. With an
- * empty subscription list, none is.
+ * Whether a notification is sent for the event. By default, that's the case for every AMD event. An
+ * empty subscription list means no notifications.
  */
 function isSubscribed(call: AcceptedCall, event: AmdEventName): boolean {
   const { notifyUrl, amdEventsSubscription } = call.request;

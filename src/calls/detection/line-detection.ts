@@ -1,5 +1,5 @@
-// Remembers when detection began. If the line loses its media, it closes detection on behalf of the
-// media.
+// Remembers when detection started. If the line loses its media, this class closes detection on the
+// media's behalf.
 
 import { type AmdEvent, closingAmdEvents } from './amd-event.ts';
 
@@ -7,7 +7,7 @@ export class LineDetection {
   #startedAt: Date | undefined;
   #round = 1;
 
-  /** Records that a round of detection begins. The first round is 1. */
+  /** Records the start of a detection round. The first round is 1. */
   start(at: Date, round = 1): void {
     this.#startedAt = at;
     this.#round = round;

@@ -1,10 +1,10 @@
-// The `dtmf` command, which presses keys. It's rejected if the far end doesn't accept keys.
+// The `dtmf` command, which sends key presses. It's rejected if the far end doesn't accept keys.
 
 import type { CommandHandler } from '../life/command-handler.ts';
 
 /**
- * Most exchanges recognise a key after 40 ms (Q.24), and all of them do after 70 ms. People usually
- * press a key for about 100 ms.
+ * Most exchanges recognise a key press after 40 ms (Q.24), and all of them do after 70 ms. People
+ * usually press a key for about 100 ms.
  */
 const defaultKeyMs = 100;
 

@@ -1,6 +1,6 @@
-// Presses keys by SIP INFO, for carriers that expect it. Each key waits until the far end has
-// accepted the previous key and that key's duration has passed. The reports are the same as the
-// media worker's for RTP keys (`src/media/rtp/key-sender.ts`).
+// Sends key presses by SIP INFO, for carriers that expect that. Each key press waits until the far
+// end has accepted the previous one and the previous one's duration has passed. The reports are the
+// same as the media worker's for RTP keys (`src/media/rtp/key-sender.ts`).
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { inBackground } from '../../lib/in-background.ts';
@@ -15,9 +15,9 @@ const betweenKeysMs = 80;
 const maxWaiting = 100;
 
 type Waiting = Keys & {
-  /** How many characters of `digits` are done. */
+  /** Number of characters of `digits` that have been dealt with. */
   done: number;
-  /** Whether a key has been sent that the far end hasn't responded to yet. */
+  /** True while we're waiting for the far end's response to a key press. */
   isInFlight: boolean;
 };
 
@@ -50,7 +50,8 @@ export class LineKeys {
   }
 
   /**
-   * Drops all waiting keys and reports the end of each command. A key in flight counts as pressed.
+   * Drops all waiting keys and reports the end of each command. A key press that is still in flight
+   * counts as sent.
    */
   stop(): void {
     for (const waiting of this.#waiting.splice(0)) this.#reportEnd(waiting);
@@ -64,7 +65,8 @@ export class LineKeys {
       }
     } finally {
       this.#isPressing = false;
-      // Normally nothing is left. If a bug ended the loop, keys may still be waiting.
+      // Normally there's nothing left to report, but if a bug ended the loop, keys may still be
+      // waiting.
       this.stop();
     }
   }

@@ -22,7 +22,8 @@ const answerNotStored = { by: 'gateway', reason: 'The answer could not be record
 export const emitDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'leg.sent');
   const { event: emitted, ...sequences } = dialingEvent(context, event.at, event.gateway);
-  // The time to connect counts from the first INVITE, whichever gateway ends up carrying the call.
+  // The time to connect is measured from the first INVITE, whichever gateway ends up carrying the
+  // call.
   enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
   enqueue({ type: 'append', params: { events: [emitted], leg: event.leg } });
 });
@@ -63,9 +64,9 @@ export const acknowledge = callSetup.enqueueActions(({ enqueue }) => {
 });
 
 /**
- * Gives up an answer that may not have been stored. Its event wasn't published, so the call counts
- * as failed before the answer. If the database did store the answer after all, we find out when the
- * end is stored, and the call then counts as answered.
+ * Gives up an answer that may not have been stored. Since its event wasn't published, we treat the
+ * call as having failed before the answer. If it turns out that the database did store the answer
+ * after all, which we learn when we store the end, the call is treated as answered.
  */
 export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt, beforeAnswer, eventSequence, notificationSequence } = context;
@@ -92,8 +93,8 @@ export const buildEnd = callSetup.assign(({ context }) => {
 });
 
 /**
- * Builds the events to store instead of the end if SQL turns out to hold the uncertain answer. That
- * answer wasn't published, and detection hasn't emitted any event.
+ * Builds the events to store instead of the end if the database turns out to contain the uncertain
+ * answer. That answer hasn't been published, and detection hasn't emitted any events.
  */
 export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {
   const { uncertainAnswer, answeredEvent: answerEvent, end } = context;
@@ -148,8 +149,8 @@ export const cancelByCommand = callSetup.enqueueActions(({ context, event, enque
 
 export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.end');
-  // The far end may have hung up while the answer was being stored. In that case its hang-up came
-  // first.
+  // The far end may have hung up while the answer was being stored. In that case, the far end's
+  // hang-up takes precedence.
   enqueue.assign({ end: context.end ?? endAfterAnswer(event.command, context.clock.now()) });
   enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: event.command.by } });
 });

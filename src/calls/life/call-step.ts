@@ -1,5 +1,5 @@
-// A step: ordered events of a call, stored together with the state that they lead to. Steps that
-// wait for the database are folded into one step per call.
+// A step consists of a call's next events, in order, and the state that they lead to. Both are
+// stored together. Steps that are waiting for the database are folded into one step per call.
 
 import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
@@ -7,14 +7,14 @@ import type { StoredLeg } from '../contract/stored-leg.ts';
 export type CallEnding = {
   readonly event: TerminalEvent;
   /**
-   * Stored instead of `event` if the database turns out to hold an answer that the machine gave up
-   * on without knowing whether it was stored. Begins with `answered`, which may not have been
-   * published yet, and ends with a terminal event.
+   * Stored instead of `event` if the database turns out to contain an answer that the machine gave
+   * up on without knowing whether it had been stored. The list starts with `answered`, which may
+   * not have been published yet, and ends with a terminal event.
    */
   readonly ifAnswered?: readonly CallEvent[];
 };
 
-/** `leg` is omitted once the leg is off the wire, because nobody needs its state any more. */
+/** `leg` is omitted once the leg has ended on the wire, because its state is no longer needed. */
 export type SecondLeg = { readonly legId: string; readonly leg?: StoredLeg };
 
 export type CallStep = {
@@ -22,7 +22,9 @@ export type CallStep = {
   readonly events: readonly CallEvent[];
   /** The first leg's INVITE, early dialog or dialog. Another process needs it to end the leg. */
   readonly leg?: StoredLeg;
-  /** Set if the far end hung up or refused the first leg, which leaves nothing to end. */
+  /**
+   * Set if the far end hung up or refused the first leg, in which case there's nothing left to end.
+   */
   readonly legIsOver?: true;
   /** State of the second legs. Each leg appears at most once. */
   readonly secondLegs?: readonly SecondLeg[];
@@ -33,7 +35,7 @@ export type CallStep = {
 
 /**
  * Folds two steps into one. If the later step gives up the answer, the earlier step's answer is
- * dropped, because it only counts if it had already been stored.
+ * dropped, because an answer only counts if it has already been stored.
  */
 export function fold(earlier: CallStep, later: CallStep): CallStep {
   const isAnswerUncertain = later.ending?.ifAnswered !== undefined;

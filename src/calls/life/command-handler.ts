@@ -1,4 +1,5 @@
-// What a feature implements for each of its commands: a note for the console, and the execution.
+// Each feature implements this interface for each of its commands. It consists of a note for the
+// console, and the execution.
 
 import type { Command, CommandOf, CommandReply } from '../contract/command.ts';
 import type { MemberError } from '../contract/schema.ts';
@@ -11,7 +12,7 @@ export type CommandHandler<Name extends Command['command'], Ports = unknown> = {
    */
   note(command: CommandOf<Name>): string;
   /**
-   * Refuses the command, or sends its event to the machine. Only called for an answered call,
+   * Rejects the command, or sends its event to the machine. Only called for an answered call,
    * except in the case of `hangup`.
    */
   execute(
@@ -29,7 +30,7 @@ export type CommandContext<Ports> = {
 
 export type Refusal = Extract<CommandReply, { readonly ok: false }>;
 
-/** Builds the refusal for a command that isn't allowed in the call's current state. */
+/** The refusal for a command that isn't allowed in the call's current state. */
 export function refusedBy(state: string, { command }: Command): Refusal {
   const error = `The call is ${state}; ${command} needs an answered call.`;
   return { ok: false, code: 'state', error };
@@ -37,7 +38,7 @@ export function refusedBy(state: string, { command }: Command): Refusal {
 
 export const callHasEnded: Refusal = { ok: false, code: 'ended', error: 'The call has ended.' };
 
-/** Builds the refusal for a command whose fields are invalid or impossible for this call. */
+/** The refusal for a command with fields that are invalid, or impossible for this call. */
 export function invalidCommand(errors: readonly MemberError[]): Refusal {
   const error = errors.map(({ path, message }) => `${path}: ${message}`).join('; ');
   return { ok: false, code: 'invalid', error, errors };

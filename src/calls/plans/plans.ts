@@ -1,5 +1,5 @@
-// What to do with a call after the verdict. Each plan has two forms: the one stored in the request,
-// and the one passed to the media worker.
+// Plans say what to do with a call after the verdict. Each plan has two forms: one is stored in the
+// request, and the other is passed to the media worker.
 
 import type { Sound } from '../playback/playback.ts';
 
@@ -11,7 +11,7 @@ export type RequestedVoicemail = {
   readonly play: string;
   /** What to do if no beep follows the greeting. */
   readonly ifNoBeep: (typeof noBeepChoices)[number];
-  /** How long to wait for a beep, counted from the last word of the greeting. */
+  /** Time to wait for a beep, counted from the last word of the greeting. */
   readonly waitForBeepMs: number;
   /** Maximum time from the first start of the message to the hang-up. */
   readonly maxMs: number;
@@ -29,20 +29,23 @@ export type CallPlans = {
 };
 
 /**
- * Name of a plan. While a plan has the call, the person doesn't hear the bot, and the bot can't end
- * the call.
+ * Name of a plan. While a plan is in control of the call, the person can't hear the bot, and the
+ * bot can't end the call.
  */
 export type PlanName = keyof CallPlans;
 
 export type PlanReport =
-  /** A new round of detection has begun. */
+  /** A new detection round has started. */
   | { readonly kind: 'armed'; readonly round: number }
-  /** The call has passed to another plan. `by` is undefined if no plan has it. */
+  /** Control of the call has passed to another plan. `by` is undefined if no plan is in control. */
   | { readonly kind: 'held'; readonly by: PlanName | undefined }
   /**
-   * The plan ends the call. `voicemail-left`: a message was left, at least in part. `machine`: no
-   * message was left, because no beep came or because the machine is a fax.
+   * The plan is ending the call. `voicemail-left`: a message was left, at least in part. `machine`:
+   * no message was left, because no beep was heard or because the machine is a fax.
    */
   | { readonly kind: 'over'; readonly outcome: 'voicemail-left' | 'machine' }
-  /** No plan will act any more. If `amd_stopped` caused that, the report comes right after it. */
+  /**
+   * No plan will act any more. If that was caused by `amd_stopped`, this report follows immediately
+   * after it.
+   */
   | { readonly kind: 'done' };

@@ -16,8 +16,9 @@ export type PlayingPorts = {
 };
 
 /**
- * How long the reply to a command waits for its sound. The sender waits for 2 s. A stored sound
- * usually loads well within this time, so the reply can also report that the sound doesn't exist.
+ * Maximum time for which a command's reply is held back until its sound has loaded. The sender
+ * itself waits for 2 s. A stored sound usually loads well within this time, so the reply can also
+ * report that the sound doesn't exist.
  */
 const replyTimeoutMs = 1_000;
 

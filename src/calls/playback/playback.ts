@@ -23,9 +23,9 @@ export type Playback = {
   readonly sound: Sound;
   /** Repeats the sound until it is stopped or something else is played. Default: false. */
   readonly loop?: boolean;
-  /** Only for a message that starts again: the number of the restart (1, 2, …). */
+  /** Number of the restart (1, 2, …). Only set for a message that has been started again. */
   readonly restart?: number;
-  /** Only for a message: whether a beep was heard before it. */
+  /** True if a beep was heard before the message. Only set for messages. */
   readonly afterBeep?: boolean;
 };
 
@@ -48,13 +48,13 @@ export type PlaybackReport =
   | (PlaybackIdentity & {
       readonly kind: 'finished';
       readonly reason: PlaybackEndReason;
-      /** How much of the sound was sent. */
+      /** Duration of the part that was sent. */
       readonly playedMs: number;
     });
 
 /** A call's playback so far. */
 export type PlaybackProgress = {
-  /** Sounds that have started but not finished. */
+  /** Sounds that have started but haven't finished yet. */
   readonly playing: readonly (PlaybackIdentity & { readonly kind: 'started' })[];
   readonly playedMs?: number;
   readonly voicemail?: VoicemailLeft;
@@ -88,7 +88,7 @@ export function afterPlayback(progress: PlaybackProgress, event: CallEvent): Pla
   };
 }
 
-/** Returns the members of the terminal event that describe playback. */
+/** Returns the terminal event's fields that describe playback. */
 export function playedMembers({ playedMs, voicemail }: PlaybackProgress): {
   readonly playedMs?: number;
   readonly voicemail?: VoicemailLeft;

@@ -28,7 +28,7 @@ export class LineStream {
   want(stream: NumberedStream): void {
     const settings = this.#port?.settingsOf(this.#call, stream);
     if (settings === undefined) return;
-    // `answer` reports a failure. Before the answer, a failure doesn't matter.
+    // If this fails, `answer` reports the failure. Before the answer, a failure doesn't matter.
     settings.catch(() => undefined);
     this.#wanted = { ordinal: stream.ordinal, settings };
   }

@@ -1,6 +1,6 @@
-// The `stream` command, which begins or ends a stream. Checking the command takes time, so the
-// stream only changes if the call's state still allows it afterwards. The URL's query may be
-// secret, and is encrypted before it reaches the call.
+// The `stream` command, which starts or ends a stream. Checking the command takes time, so the
+// stream only changes if the call's state still allows it afterwards. The URL's query string may be
+// secret, so it's encrypted before it reaches the call.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CommandOf } from '../contract/command.ts';
@@ -60,8 +60,8 @@ async function check(
     const app = await apps.find(appId);
     if (app === undefined) problems.push(`the app ${appId} is revoked`);
   } catch {
-    // SQL isn't responding. The app is read again when the stream opens, and if that fails too, the
-    // stream reports a failure.
+    // The database isn't responding. The app is read again when the stream opens, and if that fails
+    // too, the stream reports a failure.
   }
   if (problems.length === 0) {
     return { ok: true, stream: { ...streams.seal(botId, url), connect: 'answered', parameters } };

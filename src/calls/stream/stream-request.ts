@@ -15,7 +15,8 @@ export type BotAddresses = {
    */
   isReachable(url: URL): boolean;
   /**
-   * Returns the URL as it is stored, i.e. with its query string encrypted because it may be secret.
+   * Returns the URL in the form in which we store it, i.e. with the query string encrypted, because
+   * that may be secret.
    */
   seal(botId: string, url: string): SealedAddress;
 };

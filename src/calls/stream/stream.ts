@@ -1,7 +1,7 @@
 // The audio stream between a call and its bot, in the vocabulary of calls. See `src/streams` for
 // the wire format.
 
-/** When a stream begins. answered: at the 200 OK. person: when detection finds a person. */
+/** When a stream starts. answered: at the 200 OK. person: when detection finds a person. */
 export const streamConnects = ['answered', 'person'] as const;
 export type StreamConnect = (typeof streamConnects)[number];
 
@@ -17,7 +17,7 @@ export type RequestedStream = {
 
 /** One stream of a call. A call has one stream at a time. */
 export type NumberedStream = RequestedStream & {
-  /** 0 for the stream of the request; 1, 2, … for streams that commands begin. */
+  /** 0 for the request's own stream; 1, 2, … for streams that commands start. */
   readonly ordinal: number;
 };
 
@@ -38,7 +38,7 @@ export type StreamCounts = {
   readonly playedMs: number;
   readonly droppedMs: number;
   readonly underruns: number;
-  /** Audio from the far end that the bot didn't accept in time. */
+  /** Amount of audio from the far end that the bot didn't accept in time. */
   readonly unheardMs: number;
   readonly ignoredMessages: number;
 };
@@ -50,7 +50,7 @@ export type StreamCounts = {
 export type StreamReport =
   /** The bot accepted the stream. `connection`: 1 for the first connection. */
   | { readonly kind: 'opened'; readonly connection: number; readonly openMs: number }
-  /** A connection couldn't be made, or was lost. The media will try again. */
+  /** A connection couldn't be made, or was lost. The media worker will try again. */
   | { readonly kind: 'broken'; readonly reason: string }
   /** The call ended, or it no longer wants the stream. */
   | { readonly kind: 'stopped'; readonly reason: string; readonly counts?: StreamCounts }

@@ -1,5 +1,5 @@
-// Limits on which numbers an app may dial and how often, as a guard against toll fraud with stolen
-// credentials. Pure.
+// App limits restrict which numbers an app may dial and how often, as a guard against toll fraud
+// with stolen credentials. The functions are pure.
 
 import type { DialoutRequest, DialTarget } from '../call-types.ts';
 
@@ -26,7 +26,7 @@ export function targetsOf({
 
 /**
  * Whether the limits allow a target. Prefixes can only be compared with a global number, so if the
- * app has any, every other target is rejected.
+ * app has any prefixes, every target without a global number is rejected.
  */
 export function mayDial(limits: AppLimits | undefined, target: DialTarget): boolean {
   const { allowedPrefixes, deniedPrefixes } = limits ?? {};
@@ -38,9 +38,10 @@ export function mayDial(limits: AppLimits | undefined, target: DialTarget): bool
 }
 
 /**
- * Returns the target's global number. For a `sip:` target this is the user part, whatever the host,
- * because a trunk or any PBX may dial it. Country codes never begin with 0, so we don't accept that
- * either: numbers such as `+0011900…` and `+00900…` would slip past every list of prefixes.
+ * Returns the target's global number. For a `sip:` target, that's the user part, regardless of the
+ * host, because a trunk or any PBX may dial it. Country codes never start with 0, so we don't
+ * accept a leading 0 either. Otherwise numbers such as `+0011900…` and `+00900…` would slip past
+ * every list of prefixes.
  */
 function globalNumberOf(target: DialTarget): string | undefined {
   const text = target.kind === 'tel' ? `+${target.number}` : target.user;

@@ -42,7 +42,8 @@ export type NumberReading = {
 };
 
 /**
- * Whether at most one of the two settings is present. Null removes a setting, so it doesn't count.
+ * Checks that at most one of the two settings is present. A null removes the setting, so it doesn't
+ * count.
  */
 export function hasAtMostOneReading(settings: {
   readonly defaultCountry?: string | null | undefined;

@@ -1,7 +1,7 @@
 // A call's referral. It asks the far end of the first leg to call an agent (RFC 3515) and follows
 // the progress that the far end reports. Our call ends when the far end has connected the agent, or
-// when it hangs up after accepting the REFER. A single time-out covers the admission, which needs
-// SQL, the REFER and its NOTIFYs. It also limits how long the bot hears silence.
+// when it hangs up after accepting the REFER. A single time-out covers the admission (which needs
+// the database), the REFER and its NOTIFYs. That also limits how long the bot hears silence.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';
@@ -31,9 +31,10 @@ export class CallReferral implements OngoingTransfer {
   readonly #ports: ReferralPorts;
   readonly #report: (report: TransferReport) => void;
   /**
-   * waiting: not admitted yet. asked: the leg sends the REFER, bounded by the remaining time.
-   * taken: the far end reports progress. over: the end was reported, or the transfer was given up.
-   * A REFER that hasn't been sent by then never will be.
+   * waiting: not admitted yet. asked: the leg is sending the REFER, bounded by the remaining time.
+   * taken: the far end has accepted the REFER and is reporting progress. over: the end has been
+   * reported, or the transfer has been given up. A REFER that hasn't been sent by then never will
+   * be.
    */
   #state: 'waiting' | 'asked' | 'taken' | 'over' = 'waiting';
   readonly #startedMs = performance.now();
@@ -78,7 +79,7 @@ export class CallReferral implements OngoingTransfer {
     const { trunk } = this.#call.request;
     clearTimeout(this.#timer);
     this.#state = 'asked';
-    // If a timer fired late, nothing may be left of the time-out, so use at least 1 ms.
+    // If a timer fired late, the time-out may already have been used up, so use at least 1 ms.
     const leftMs = Math.max(1, timeoutMs - (performance.now() - this.#startedMs));
     this.#leg.refer(
       {

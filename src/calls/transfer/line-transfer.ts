@@ -19,7 +19,7 @@ export class LineTransfer {
 
   /**
    * @param ports undefined if calls are never transferred
-   * @param keys presses keys on the person's leg
+   * @param keys sends key presses on the person's leg
    */
   constructor(
     call: AcceptedCall,
@@ -48,7 +48,7 @@ export class LineTransfer {
     return { session, keys: { ...this.#keys, acceptsKeys: () => session.acceptsKeys() } };
   }
 
-  /** Passes on a key that the person pressed. */
+  /** Passes on a key press from the person. */
   passKey(key: PressedKey): void {
     this.#ongoing?.passKey?.(key);
   }

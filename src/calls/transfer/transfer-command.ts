@@ -1,5 +1,5 @@
-// The `transfer` command. Checking it takes time, so the transfer only begins if the call's state
-// still allows it afterwards.
+// The `transfer` command. Because checking the command takes time, the transfer only starts if the
+// call's state still allows it afterwards.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CommandOf } from '../contract/command.ts';
@@ -33,7 +33,7 @@ export const transferHandler: CommandHandler<'transfer', TransferringPorts> = {
   async execute(command, { live: { call }, commandId, ports }) {
     const checked = await check(ports, call, command);
     if (!checked.ok) return checked.refusal;
-    // Meanwhile the call may have ended, or another transfer may have begun.
+    // In the meantime, the call may have ended or another transfer may have started.
     const live = ports.registry.live(call.callId);
     if (live === undefined) return callHasEnded;
     const { state, transferObstacle } = live;
@@ -54,8 +54,8 @@ async function check(
   { appId, accountId, request: { caller, trunk } }: AcceptedCall,
   command: CommandOf<'transfer'>,
 ): Promise<CheckedTransfer> {
-  // If SQL isn't responding, accept the command anyway. The limits are read again for the second
-  // leg, which isn't placed until they are known.
+  // If the database isn't responding, accept the command anyway. The app limits are read again for
+  // the second leg, which isn't placed until they are known.
   const app = await apps.find(appId).catch(() => 'in-doubt' as const);
   const target = targetOf(command, app);
   if (target === 'in-doubt') return { ok: false, refusal: inDoubt };

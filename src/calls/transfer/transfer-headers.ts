@@ -1,6 +1,6 @@
 // Checks the headers that an application adds to a transfer's INVITE or REFER. Rejects headers that
-// the SIP stack or this gateway writes. Headers that carriers trust are only accepted if the trunk
-// passes them on.
+// the SIP stack or this gateway sets itself. Headers that carriers trust are only accepted if the
+// trunk passes them on.
 
 import type { MemberError } from '../contract/schema.ts';
 

@@ -1,4 +1,4 @@
-// Keeps us connected to a drachtio server. Whenever a link goes down, it opens a new one after a
+// Keeps us connected to a drachtio server. Whenever a link goes down, a new one is opened after a
 // back-off.
 
 import { EngineLink, engineName, type LinkOptions } from './engine-link.ts';

@@ -1,7 +1,7 @@
-// Reads SIP messages off the control connection for people who inspect calls. These are all
-// messages that the engine received from the network, and all that it sent for this process. The
-// engine doesn't report messages that it sends on its own, i.e. the ACK for a refusal, the response
-// to a CANCEL, and retransmissions.
+// Reads SIP messages off the control connection for people who inspect calls. We see every message
+// that the engine received from the network, and every message that it sent on behalf of this
+// process. The engine doesn't report messages that it sends on its own, i.e. the ACK for a refusal,
+// the response to a CANCEL, and retransmissions.
 
 import type { SipMessage } from '../../calls/capture/capture.ts';
 

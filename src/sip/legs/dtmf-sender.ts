@@ -8,7 +8,7 @@ import { withCredentials } from './invite.ts';
 import { transact } from './transaction.ts';
 
 /**
- * Much shorter than the SIP stack's own time-out (64*T1), because after 5 s, a menu that was
+ * Much shorter than the SIP stack's own time-out (64*T1), because after 5 s, a voice menu that was
  * waiting for the next key has moved on.
  */
 const answerTimeoutMs = 5_000;
@@ -24,7 +24,7 @@ type Dialog = {
   readonly isWanted: () => boolean;
 };
 
-/** Sends one key press. Returns true if the far end accepted the INFO. */
+/** Sends one key press, and returns whether the far end accepted the INFO. */
 export async function pressByInfo(
   link: EngineLink,
   { dialogId, requestUri, credentials, isWanted }: Dialog,

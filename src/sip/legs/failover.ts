@@ -1,4 +1,4 @@
-// Decides whether a call may try the next gateway. It may do so if nobody can have been reached,
+// Decides whether a call may try the next gateway. That's allowed if nobody can have been reached,
 // and the fault lies with the gateway or the path to it. A 4xx or 6xx response is about the number
 // or the person, so another gateway would only ring the same person again.
 
@@ -6,13 +6,13 @@ import type { LegFailure } from '../../calls/ports.ts';
 
 /** Failure of a single attempt, with more details than `LegFailure`. */
 export type AttemptFailure = LegFailure & {
-  /** True if the engine refused the request, so nothing was sent. */
+  /** True if the engine rejected the request, so nothing was sent. */
   readonly notSent?: true;
   /** Retry-After of a 503, in seconds. */
   readonly retryAfterS?: number;
 };
 
-/** @param hasRung true if any provisional response other than 100 has come */
+/** @param hasRung true if any provisional response other than 100 has arrived */
 export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean {
   if (hasRung) return false;
   const status = failure.sipStatus ?? 0;
@@ -24,8 +24,8 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
     // that don't resolve.
     case 'stack':
       return status === 408 || isServerFailure;
-    // A broken engine connection doesn't qualify, because the INVITE may have left and a phone may
-    // be ringing.
+    // A broken engine connection doesn't qualify, because the INVITE may have been sent and a phone
+    // may be ringing.
     case 'transport':
       return failure.notSent === true;
     case 'unusable':
@@ -35,8 +35,7 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
 }
 
 /**
- * Returns true if nothing came back from the gateway. In that case, the failure counts as a failed
- * probe.
+ * Whether the gateway didn't respond at all, in which case the failure counts as a failed probe.
  */
 export function isSilence({ kind, sipStatus }: AttemptFailure): boolean {
   return kind === 'stack' && (sipStatus === 408 || sipStatus === 503);

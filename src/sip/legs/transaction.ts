@@ -8,7 +8,7 @@ export type TransactionResult =
   | {
       readonly kind: 'response';
       readonly status: number;
-      /** True if the stack generated the response because the far end didn't respond. */
+      /** True if the SIP stack generated the response because the far end didn't send one. */
       readonly byStack?: true;
       /** The response. Undefined for `until: 'sent'`, because then we don't wait for one. */
       readonly message?: SipMessage;

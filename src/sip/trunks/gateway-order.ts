@@ -1,6 +1,6 @@
 // Decides in which order a call tries its trunk's gateways. Gateways that are up come first, then
 // lower priorities. Within a priority, a gateway is drawn by weight, as RFC 2782 defines it for SRV
-// records. The functions are pure because the caller passes in the dice.
+// records. The functions are pure, because the caller passes in the source of randomness (`Dice`).
 
 type Weighed = { readonly priority: number; readonly weight: number };
 
@@ -47,7 +47,7 @@ function shuffledByWeight<Gateway extends Weighed>(
 
 /**
  * Draws a gateway and returns its index. Gateways with weight 0 are drawn after all others. The RFC
- * would give them a very small chance, but nobody could rely on that.
+ * would give them a very small chance, but no one could rely on that.
  */
 function drawIndex(gateways: readonly Weighed[], dice: Dice): number {
   const total = gateways.reduce((sum, { weight }) => sum + weight, 0);
