@@ -66,10 +66,10 @@ export const postgresConnections = { calls: 10, reads: 6, lease: 1 } as const;
 /** If a renewal waited longer for a connection, it would only delay the next renewal. */
 const leaseConnectTimeoutMs = 2_000;
 /**
- * How long an idle connection stays open. A new connection parses each statement and plans it five
- * times. That costs 15 ms of CPU, as much as thirty executions. Because the load comes in bursts,
- * the pool's default of ten seconds caused a new connection every other second at twenty calls per
- * second. Firewalls usually drop idle connections after about four minutes.
+ * Idle connections are closed after this time. A new connection parses each statement and plans it
+ * five times. That costs 15 ms of CPU, as much as thirty executions. Because the load comes in
+ * bursts, the pool's default of ten seconds caused a new connection every other second at twenty
+ * calls per second. Firewalls usually drop idle connections after about four minutes.
  */
 const idleConnectionMs = 120_000;
 /**

@@ -10,9 +10,9 @@ import { devAccountId, devAppId, readDevAppFile, writeDevAppFile } from './dev-a
 const devApp = { name: 'dev', accountId: devAccountId, bots: ['*'], scopes } as const;
 
 /**
- * Makes the file and the row agree if either is missing. An empty database gets the credentials
- * from the file, so the developer's credentials keep working. If the file is missing, we write it
- * again with a new API key, because the database only contains a hash of the old one.
+ * Restores the file or the database row if either is missing. In an empty database, we store the
+ * credentials from the file, so the developer's credentials keep working. If the file is missing,
+ * we write it again with a new API key, because the database only contains a hash of the old one.
  */
 export async function ensureDevApp(apps: AppStore, dataDir: string): Promise<AppCredentials> {
   const file = await readDevAppFile(dataDir);

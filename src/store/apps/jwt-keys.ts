@@ -86,7 +86,8 @@ function fromJson(text: string, algorithm: PublicKeyAlgorithm): readonly Verific
   const all = whole.success ? whole.data.keys : [jwkSchema.parse(document)];
   if (all.some(({ d, k }) => d !== undefined || k !== undefined)) throw privateKey();
   const { name, kty, curve } = kinds[algorithm];
-  // An issuer's document may hold keys for encryption, or for algorithms that this app doesn't use.
+  // An issuer's document may contain keys for encryption, or for algorithms that this app doesn't
+  // use.
   const fitting = all.filter(
     (jwk) =>
       jwk.kty === kty &&

@@ -2,7 +2,7 @@
 // keeps the app's `app_usage` row locked from the count to the commit. The next node that accepts
 // calls for this app therefore sees what this node has accepted.
 //
-// We count simultaneous calls by looking at the calls themselves, because a counter would stay
+// We count simultaneous calls by looking at the calls themselves, because a counter would remain
 // wrong forever once a process has died. The daily limit does use a counter, because there may be a
 // million calls in a day.
 

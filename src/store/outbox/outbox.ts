@@ -1,6 +1,6 @@
 // Stores the progress of this process's calls in the database. A step consists of a call's new
 // events and the state that they lead to. Each call has at most one waiting step, because later
-// steps are folded into it. All waiting steps are then written by a single statement.
+// steps are folded into it. Waiting steps of different calls share a statement.
 //
 // A step goes through two states:
 //
