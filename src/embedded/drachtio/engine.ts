@@ -1,7 +1,7 @@
-// The embedded SIP engine, which connects an application, using drachtio's control protocol, to the
-// network, using SIP over UDP and TCP. This file just wires up the parts. A message travels from
-// the transport through the stack (transactions) and uac or uas (dialogs) to the control client, or
-// in the opposite direction.
+// The embedded SIP engine. Applications connect to it over drachtio's control protocol, and it
+// exchanges SIP messages with the network over UDP and TCP. This file just wires up the parts. A
+// message travels from the transport through the stack (transactions) and uac or uas (dialogs) to
+// the control client, or in the opposite direction.
 
 import { isIPv6 } from 'node:net';
 import type { Logger } from '../../lib/logger.ts';

@@ -1,6 +1,6 @@
-// Turns an application's sketch of a message into proper headers. We give names drachtio-server's
-// spelling, put addresses in brackets, replace `localhost`, and drop headers that only the engine
-// may write.
+// Turns an application's sketch of a message into proper headers. For this we use drachtio-server's
+// spelling of header names, put addresses in brackets, replace `localhost`, and drop headers that
+// only the engine is allowed to set.
 
 import type { SipText } from '../control/control-messages.ts';
 import { type LocalIdentity, replaceLocalhost } from '../message/local-identity.ts';
@@ -8,7 +8,7 @@ import { formatNameAddress, parseNameAddress, splitOutsideQuotes } from '../mess
 import { capitalizedHeaderName, isKnownHeader } from '../message/sip-headers.ts';
 import type { SipHeader } from '../message/sip-message.ts';
 
-/** Like drachtio-server, we drop these without an error. */
+/** Like drachtio-server, we drop these headers without reporting an error. */
 const engineOnly: ReadonlySet<string> = new Set([
   'Via',
   'Route',
@@ -26,7 +26,7 @@ const withLocalhost: ReadonlySet<string> = new Set([
 const credentials: ReadonlySet<string> = new Set(['Authorization', 'Proxy-Authorization']);
 
 export type AppHeaders = {
-  /** All headers except `excluded`, in the application's order. */
+  /** All headers except those in `excluded`, in the application's order. */
   readonly headers: SipHeader[];
   get(name: string): string | undefined;
 };
@@ -69,9 +69,9 @@ function bracketed(value: string): string {
 
 /**
  * Returns the application's Content-Type, or `application/sdp` if the body is SDP. Like
- * drachtio-server, we don't recognise any other content.
+ * drachtio-server, we don't recognise any other type of content.
  *
- * @returns undefined if there's no body, or if its type is unknown
+ * @returns undefined if there's no body, or if we don't know its type
  */
 export function contentTypeOf(given: string | undefined, body: string): string | undefined {
   if (given !== undefined) return given;
@@ -79,8 +79,8 @@ export function contentTypeOf(given: string | undefined, body: string): string |
 }
 
 /**
- * Headers that we don't copy from the application's message into a CANCEL or into a request in a
- * dialog.
+ * Headers that we don't copy from the application's message into a CANCEL, or into a request within
+ * a dialog.
  */
 export const decidedHeaders: ReadonlySet<string> = new Set([
   'From',

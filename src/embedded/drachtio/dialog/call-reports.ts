@@ -1,5 +1,5 @@
-// drachtio's call detail records, for applications that subscribed with `route|cdr:attempt`,
-// `cdr:start` or `cdr:stop`.
+// Call detail records in drachtio's format, for applications that have subscribed with
+// `route|cdr:attempt`, `cdr:start` or `cdr:stop`.
 
 import type { EngineClock } from '../transaction/engine-timing.ts';
 import { formatTimeOfDay } from '../transaction/engine-timing.ts';
@@ -36,8 +36,8 @@ export class CallReports {
   }
 
   /**
-   * Sends the record to one of the applications that subscribed to its kind. As with requests, they
-   * take turns.
+   * Sends the record to one of the applications that have subscribed to this kind of record. If
+   * there are several, they take turns, as they do for requests.
    */
   #report(verb: string, fields: readonly string[], text: string): void {
     this.#routes.next(verb)?.report([verb, ...fields], text);

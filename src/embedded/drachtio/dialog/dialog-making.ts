@@ -1,4 +1,5 @@
-// Derives a dialog's remote target and route set from messages (RFC 3261 section 12.1).
+// Derives a dialog's remote target and route set from the messages that create or update it (RFC
+// 3261 section 12.1).
 
 import { parseNameAddress, splitOutsideQuotes } from '../message/sip-grammar.ts';
 import {
@@ -10,7 +11,7 @@ import {
 import { type Dialog, newDialog } from './dialog.ts';
 import type { Outgoing } from './outgoing.ts';
 
-/** Creates the UAC's dialog from a response (RFC 3261 section 12.1.2). */
+/** Creates the UAC's dialog, based on a response (RFC 3261 section 12.1.2). */
 export function dialogOf(outgoing: Outgoing, response: SipResponse, remoteTag: string): Dialog {
   return newDialog({
     id: outgoing.dialogId,
@@ -36,7 +37,7 @@ export function assumeTarget(dialog: Dialog, requestUri: string): void {
   dialog.isTargetAssumed = true;
 }
 
-/** Sets the target to the message's Contact, if there is one (RFC 3261 section 12.2.1.2). */
+/** If the message contains a Contact, makes it the dialog's target (RFC 3261 section 12.2.1.2). */
 export function takeTarget(dialog: Dialog, message: Pick<SipMessage, 'headers'>): void {
   const contact = contactUri(message);
   if (contact === undefined) return;
@@ -49,7 +50,7 @@ export function contactUri(message: {
 }): string | undefined {
   const value = headerValue(message, 'Contact');
   const uri = value === undefined ? undefined : parseNameAddress(value)?.uri;
-  // The URI ends up in a request line, so it can't contain white space.
+  // The URI becomes part of a request line, so it can't contain white space.
   return uri === '' || uri === '*' || /\s/.test(uri ?? '') ? undefined : uri;
 }
 

@@ -1,5 +1,5 @@
-// Requests inside a dialog: their addressing (RFC 3261 section 12.2), the ACK for a 2xx, and the
-// BYE that the engine sends on its own.
+// Requests inside a dialog. This includes how they're addressed (RFC 3261 section 12.2), the ACK
+// for a 2xx, and the BYE that the engine sends on its own initiative.
 
 import ipaddr from 'ipaddr.js';
 import type { ControlClient } from '../control/control-client.ts';
@@ -20,7 +20,7 @@ import type { Dialog } from './dialog.ts';
 
 export type DialogSketch = {
   readonly method: string;
-  /** The application's headers, except those that the dialog determines. */
+  /** The application's headers, except for those that follow from the dialog. */
   readonly headers: readonly SipHeader[];
   readonly contact?: string | undefined;
   readonly contentType?: string | undefined;
@@ -36,9 +36,9 @@ export const silentUser: RequestUser = {
 };
 
 export type HangUp = {
-  /** Text of the Reason header, which drachtio-srf reads. */
+  /** Text of the Reason header, from which drachtio-srf learns why the call ended. */
   readonly text: string;
-  /** Whether the dialog's owner should be notified of the BYE. */
+  /** True if the dialog's owner should be notified of the BYE. */
   readonly notifyOwner: boolean;
 };
 
@@ -51,7 +51,7 @@ export class DialogRequests {
 
   /**
    * Finds the address for the next request. Passes undefined if the dialog doesn't have a usable
-   * target, or if the target's host name can't be resolved.
+   * target, or if we can't resolve the target's host name.
    */
   withPeer(dialog: Dialog, done: (peer: SipPeer | undefined) => void): void {
     const [firstHop] = dialog.routeSet;
@@ -112,7 +112,9 @@ export class DialogRequests {
     );
   }
 
-  /** Sends the ACK and stores it, because every retransmission of the 2xx gets the same ACK. */
+  /**
+   * Sends the ACK and stores it, because we send the same ACK for every retransmission of the 2xx.
+   */
   sendAck(dialog: Dialog, peer: SipPeer, cseq: number, sketch: DialogSketch): string {
     const text = serializeMessage(this.build(dialog, peer, cseq, sketch));
     dialog.ack = { cseq, peer, text };
@@ -128,13 +130,13 @@ export class DialogRequests {
   }
 
   /**
-   * Ends a dialog on the engine's own initiative. If a 2xx hasn't been acknowledged yet, sends the
-   * ACK before the BYE.
+   * Ends a dialog on the engine's own initiative. If a 2xx hasn't been acknowledged yet, we send
+   * the ACK before the BYE.
    */
   hangUp(dialog: Dialog, how: HangUp): void {
     const owner = dialog.owner;
     this.forget(dialog);
-    // Subscriptions don't need a BYE, they just expire.
+    // There's no BYE for a subscription, which just expires.
     if (dialog.usage === 'subscription') return;
     this.withPeer(dialog, (found) => {
       const peer = found ?? dialog.peer;
@@ -164,13 +166,13 @@ export class DialogRequests {
     clock.clearTimer(dialog.session?.timer);
     clock.clearTimer(dialog.ownerlessTimer);
     dialog.session = undefined;
-    // The call has ended, so stop retransmitting its 2xx.
+    // The call has ended, so its 2xx doesn't have to be retransmitted any more.
     dialog.awaitingAck?.acknowledge();
     dialog.awaitingAck = undefined;
     dialogs.remove(dialog);
   }
 
-  /** Replies to the application's command with the message that was sent. */
+  /** Replies to the application's command with the message that we've sent. */
   confirm(
     client: ControlClient,
     messageId: string,
@@ -180,7 +182,10 @@ export class DialogRequests {
     client.requestSent(messageId, { meta: this.sentMeta(peer, text.length), transactionId, text });
   }
 
-  /** Like drachtio-server, reports the engine's own address over UDP, but the peer's over TCP. */
+  /**
+   * Like drachtio-server, we report the engine's own address over UDP, but the peer's address over
+   * TCP.
+   */
   sentMeta(peer: SipPeer, bytes: number): MessageMeta {
     const { local, clock } = this.#context;
     const address =
@@ -205,8 +210,8 @@ const privateRanges: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A phone behind NAT puts its private address into Contact, but its packets come from the NAT's
- * address, so that's where our requests must go.
+ * A phone behind NAT puts its private address into Contact. Its packets, however, come from the
+ * NAT's address, so we have to send our requests there.
  */
 function isUnreachable(dialog: Dialog, target: SipPeer): boolean {
   if (dialog.routeSet.length > 0 || target.address === dialog.peer.address) return false;

@@ -1,6 +1,6 @@
-// Dialogs (RFC 3261 section 12): the state that the engine keeps between a call's requests. The
-// application's commands name a dialog by drachtio's id (`<Call-ID>;from-tag=<tag>`). For messages
-// from the network, we look it up by its tags.
+// A dialog (RFC 3261 section 12) is the state that the engine keeps between a call's requests.
+// Commands from the application identify a dialog by drachtio's id (`<Call-ID>;from-tag=<tag>`),
+// whereas messages from the network identify it by its tags.
 
 import type { ControlClient } from '../control/control-client.ts';
 import { headerValue, type SipRequest } from '../message/sip-message.ts';
@@ -12,7 +12,7 @@ export const maxDialogs = 50_000;
 
 export type SessionTimerState = {
   readonly intervalMs: number;
-  /** Whether it's the engine, rather than the peer, that must refresh the session. */
+  /** True if the engine must refresh the session, false if the peer must. */
   readonly isRefresher: boolean;
   timer: TimerHandle | undefined;
 };
@@ -24,50 +24,53 @@ export type Dialog = {
   readonly callId: string;
   readonly localTag: string;
   readonly remoteTag: string;
-  /** From header for the engine's requests, as it was when the dialog began. */
+  /** From header for the engine's requests, as it was when the dialog was created. */
   readonly localAddress: string;
-  /** To header for the engine's requests, as it was when the dialog began. */
+  /** To header for the engine's requests, as it was when the dialog was created. */
   readonly remoteAddress: string;
   /**
-   * The far end's address when the dialog began. We send the BYE there if the far end's Contact
-   * isn't usable.
+   * The far end's address when the dialog was created. If the far end's Contact isn't usable, we
+   * send the BYE to this address.
    */
   readonly peer: SipPeer;
   /** Value of the engine's Contact header. */
   localContact: string;
   remoteTarget: string;
   /**
-   * True until the far end sends a Contact. Until then, the target is the INVITE's request URI, and
-   * requests go to the INVITE's destination.
+   * True until the far end has sent a Contact. Until then, the target is the INVITE's request URI,
+   * and we send requests to the INVITE's destination.
    */
   isTargetAssumed: boolean;
   readonly routeSet: readonly string[];
   localCseq: number;
   remoteCseq: number | undefined;
-  /** The application that receives the peer's requests. Undefined once it has disconnected. */
+  /** The application that receives the peer's requests. Undefined if it has disconnected. */
   owner: ControlClient | undefined;
   /**
-   * `early` until a 2xx. `cancelled` if the application cancelled but the 2xx was faster. The call
-   * is then up, and a BYE follows the ACK.
+   * `early` until a 2xx arrives. `cancelled` means that the application has cancelled the call but
+   * the 2xx was faster. In that case the call is up, and we send a BYE after the ACK.
    */
   state: 'early' | 'confirmed' | 'cancelled';
-  /** The engine's INVITE that has been answered but not yet acknowledged by the application. */
+  /**
+   * The engine's INVITE, after it has been answered and before the application acknowledges the
+   * answer.
+   */
   unacknowledged: { readonly cseq: number; readonly transactionId: string } | undefined;
-  /** The last ACK, which we send again for each retransmitted 2xx. */
+  /** The last ACK, which we send again whenever the 2xx is retransmitted. */
   ack: { readonly cseq: number; readonly peer: SipPeer; readonly text: string } | undefined;
-  /** The engine's 2xx to the peer's INVITE, while it waits for the peer's ACK. */
+  /** The engine's 2xx to the peer's INVITE, for as long as the peer's ACK is outstanding. */
   awaitingAck:
     | { readonly cseq: number; readonly transactionId: string; readonly acknowledge: () => boolean }
     | undefined;
-  /** The last SDP that we sent to the peer. A session refresh repeats it. */
+  /** The last SDP that we've sent to the peer, which we repeat to refresh the session. */
   localSdp: string | undefined;
   session: SessionTimerState | undefined;
   ownerlessTimer: TimerHandle | undefined;
 };
 
-/** Fields that start with the same value in every dialog. */
+/** Fields whose initial value is the same in every dialog. */
 type DialogProgress = 'isTargetAssumed' | 'state' | 'unacknowledged' | 'ack' | 'awaitingAck';
-/** Fields that must be set when a dialog begins. */
+/** Fields that must be set when a dialog is created. */
 export type DialogSeed = Omit<Dialog, DialogProgress | 'localSdp' | 'session' | 'ownerlessTimer'>;
 
 export function newDialog(seed: DialogSeed): Dialog {
@@ -84,7 +87,9 @@ export function newDialog(seed: DialogSeed): Dialog {
   };
 }
 
-/** Call this whenever a 2xx is sent or received, for the initial INVITE or a later one. */
+/**
+ * Call this whenever a 2xx is sent or received, whether it's for the initial INVITE or a later one.
+ */
 export function confirmDialog(dialog: Dialog): void {
   if (dialog.state === 'early') dialog.state = 'confirmed';
 }
@@ -94,8 +99,8 @@ export function dialogIdOf(callId: string, fromTag: string): string {
 }
 
 /**
- * Returns true for a NOTIFY that ends its subscription. Otherwise a subscription lives as long as
- * its application.
+ * Returns true if the request is a NOTIFY that ends its subscription. Without such a NOTIFY, a
+ * subscription lasts until its application disconnects.
  */
 export function endsSubscription(request: SipRequest): boolean {
   if (request.method !== 'NOTIFY') return false;
@@ -135,7 +140,10 @@ export class DialogTable {
     this.setOwner(dialog, undefined);
   }
 
-  /** Compares tags, because two callers with the same Call-ID and From tag share an id. */
+  /**
+   * Looks the dialog up by its tags, because two callers with the same Call-ID and From tag would
+   * have the same id.
+   */
   has(dialog: Dialog): boolean {
     return this.byTags(dialog.callId, dialog.localTag, dialog.remoteTag) === dialog;
   }
@@ -148,7 +156,10 @@ export class DialogTable {
     return this.#byTags.get(tagsKey(callId, localTag, remoteTag));
   }
 
-  /** Returns the dialogs of an application that has disconnected. They no longer have an owner. */
+  /**
+   * Returns the dialogs of an application that has disconnected, which don't have an owner any
+   * more.
+   */
   releaseOwner(owner: ControlClient): Dialog[] {
     const owned = [...(this.#byOwner.get(owner) ?? [])];
     this.#byOwner.delete(owner);

@@ -1,5 +1,5 @@
-// Requests from the network that an application has yet to answer, by the transaction id that its
-// answer will name.
+// Requests from the network that are still waiting for an application's response, by transaction
+// id. The application's response contains the same id.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { ReceivedRequest } from '../sip-stack.ts';
@@ -9,13 +9,13 @@ export type Incoming = {
   readonly transactionId: string;
   readonly received: ReceivedRequest;
   readonly client: ControlClient;
-  /** The dialog in which the request arrived, or that its answer created. */
+  /** The dialog in which the request arrived, or that was created by a response to it. */
   dialog: Dialog | undefined;
-  /** Id of the call's dialog, even if there's no dialog yet. */
+  /** Id of the call's dialog, even if the dialog doesn't exist yet. */
   readonly callDialogId: string;
-  /** Set by the first response that carries a To tag. */
+  /** Set by the first response that contains a To tag. */
   toTag: string | undefined;
-  /** True if it was the answer to this request that created `dialog`. */
+  /** True if `dialog` was created by a response to this request. */
   madeDialog: boolean;
 };
 

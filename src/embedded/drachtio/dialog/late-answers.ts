@@ -1,6 +1,7 @@
-// Handles a 200 OK for a call that an earlier engine on this port placed before it died. The phone
-// kept ringing and someone picked up, but there's no application left to acknowledge or end the
-// call. So we acknowledge it and hang up. (drachtio-server drops the 200 OK.)
+// Handles a 200 OK for a call that was placed by an earlier engine on this port, which has since
+// died. The phone kept ringing and someone picked up, but there's no application left that could
+// acknowledge or end the call. So we acknowledge the 200 OK and hang up. (drachtio-server drops the
+// 200 OK.)
 
 import type { EngineContext } from '../engine-context.ts';
 import { localUri } from '../message/local-identity.ts';
@@ -13,8 +14,8 @@ import { contactUri, recordRoutes } from './dialog-making.ts';
 import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.ts';
 
 /**
- * Maximum number of a dead engine's calls to remember. We keep each one while its 200 OK may be
- * retransmitted.
+ * Maximum number of a dead engine's calls to keep track of. Each of them is kept for as long as its
+ * 200 OK may be retransmitted.
  */
 const maxRemembered = 5_000;
 
@@ -34,8 +35,8 @@ export class LateAnswers {
   readonly #context: EngineContext;
   readonly #requests: DialogRequests;
   /**
-   * Each call's ACK, by Call-ID and tags, because the far end retransmits the 200 OK until an ACK
-   * arrives.
+   * The ACK for each call, by Call-ID and tags. We keep it because the far end retransmits the 200
+   * OK until an ACK arrives.
    */
   readonly #acks = new Map<string, string>();
 
@@ -45,8 +46,8 @@ export class LateAnswers {
   }
 
   /**
-   * Handles a response that doesn't belong to any transaction. Returns false if it isn't addressed
-   * to this engine, or if the call has a dialog.
+   * Handles a response that doesn't belong to any transaction. Returns false if the response isn't
+   * addressed to this engine, or if the call has a dialog.
    */
   receive(response: SipResponse, peer: SipPeer): boolean {
     const call = this.#callOf(response, peer);
@@ -77,8 +78,8 @@ export class LateAnswers {
   }
 
   /**
-   * A response repeats its request's Via. If that contains our address and port, the INVITE must
-   * have come from an engine here.
+   * A response repeats the Via of its request. If that Via contains our address and port, the
+   * INVITE must have been sent by an engine on this port.
    */
   #isAddressedHere(response: SipResponse): boolean {
     const via = parseVia(headerValue(response, 'Via') ?? '');
@@ -86,7 +87,10 @@ export class LateAnswers {
     return via?.host === host && (via.port ?? defaultSipPort) === port;
   }
 
-  /** Sends ACK and BYE to wherever the 200 OK came from, never to an address in it. */
+  /**
+   * Sends ACK and BYE to the address that the 200 OK came from. We never use an address in the 200
+   * OK itself.
+   */
   #hangUp(key: string, call: LateCall, peer: SipPeer): void {
     const { clock, timers, local } = this.#context;
     const dialog = newDialog({

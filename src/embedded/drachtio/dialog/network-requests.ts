@@ -1,4 +1,4 @@
-// Functions for answering requests from the network.
+// Functions for responding to requests from the network.
 
 import type { MessageMeta } from '../control/control-messages.ts';
 import type { EngineContext } from '../engine-context.ts';
@@ -13,7 +13,7 @@ export type Verdict = {
   readonly headers?: readonly SipHeader[];
 };
 
-/** Answers a request without an application. */
+/** Responds to a request without involving an application. */
 export function answerDirectly(
   context: EngineContext,
   received: ReceivedRequest,

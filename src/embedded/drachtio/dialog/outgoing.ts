@@ -1,4 +1,4 @@
-// A request that an application sent, until its transaction ends.
+// A request that an application has sent, while its transaction is still running.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipRequest } from '../message/sip-message.ts';
@@ -8,9 +8,12 @@ import type { Dialog } from './dialog.ts';
 
 export type Outgoing = {
   readonly transactionId: string;
-  /** Empty for a request outside dialogs. */
+  /** Empty if the request is outside any dialog. */
   readonly dialogId: string;
-  /** Changes if the application has disconnected and another connection cancels the request. */
+  /**
+   * This changes if the application has disconnected and the request is cancelled over a different
+   * connection.
+   */
   client: ControlClient;
   request: SipRequest;
   readonly peer: SipPeer;
@@ -19,12 +22,12 @@ export type Outgoing = {
   readonly fromTag: string;
   readonly cseq: number;
   readonly contact: string;
-  /** The dialog in which the request was sent, or that it created. */
+  /** The dialog in which the request was sent, or that was created by a response to it. */
   dialog: Dialog | undefined;
   /** True if the request is outside any dialog. */
   readonly initial: boolean;
   /**
-   * State of the CANCEL. While `waiting`, it can't be sent until a provisional response arrives
+   * State of the CANCEL. `waiting` means that we can't send it until a provisional response arrives
    * (RFC 3261 section 9.1).
    */
   cancel:
@@ -32,11 +35,11 @@ export type Outgoing = {
     | { readonly state: 'waiting'; readonly text: SipRequest }
     | { readonly state: 'sent' };
   lastRseq: string | undefined;
-  /** ACKs for other fork branches that answered too, by To tag. */
+  /** ACKs for other fork branches that have answered as well, by To tag. */
   forkAcks: Map<string, string> | undefined;
   /**
-   * A request that arrived from the peer before there was a dialog. The application answers it
-   * under this transaction's id.
+   * A request from the peer that arrived before the dialog was created. The application responds to
+   * it using this transaction's id.
    */
   earlyRequest: ReceivedRequest | undefined;
 };

@@ -1,5 +1,5 @@
-// The callee's reliable provisional responses (RFC 3262). We number them and retransmit each one
-// until its PRACK arrives, giving up after 64 * T1.
+// Reliable provisional responses (RFC 3262) from the callee's point of view. We number the
+// responses and retransmit each of them until its PRACK arrives, or until we give up after 64 * T1.
 
 import {
   type EngineClock,
@@ -44,7 +44,7 @@ export class ReliableProvisionals {
 
   /**
    * Handles `RAck: <rseq> <cseq> INVITE` by stopping the retransmissions. We keep the sequence
-   * number, because the next response continues from there.
+   * number, because the next response's number must follow it.
    */
   acknowledge(rack: string, dialog: Dialog): void {
     const sequence = Number(rack.split(' ', 1)[0]);

@@ -1,6 +1,7 @@
 // Session timers (RFC 4028). After a 2xx with Session-Expires, either the engine or the peer must
-// refresh the session. When it's the engine's turn, it refreshes without involving the application.
-// If the peer's refresh doesn't arrive, it hangs up and only then notifies the application.
+// refresh the session. The engine refreshes the session without involving the application. If it's
+// up to the peer and no refresh arrives, the engine hangs up and only then notifies the
+// application.
 
 import type { EngineContext } from '../engine-context.ts';
 import { parseDecimal, parseParameters } from '../message/sip-grammar.ts';
@@ -35,7 +36,7 @@ export function parseSessionExpires(
   return { intervalMs: seconds * timers.sessionSecondMs, refresher: known };
 }
 
-/** `localRole` is the engine's role in the request that this 2xx answers. */
+/** `localRole` is the engine's role in the request to which this 2xx is the response. */
 export function armSessionTimer(
   context: EngineContext,
   requests: DialogRequests,
@@ -51,8 +52,8 @@ export function armSessionTimer(
   const { intervalMs } = expires;
   const session = { intervalMs, isRefresher, timer: undefined as object | undefined };
   dialog.session = session;
-  // RFC 4028 sections 7.2 and 10: the refresher refreshes at half the interval, and the other side
-  // gives up shortly before the refresher's timer expires.
+  // The refresher sends its refresh after half of the interval, and the other side gives up shortly
+  // before the interval ends (RFC 4028 sections 7.2 and 10).
   const delayMs = isRefresher
     ? intervalMs / 2
     : intervalMs - Math.min(transactionLifeMs(context.timers), intervalMs / 3);
@@ -66,7 +67,7 @@ function expire(requests: DialogRequests, dialog: Dialog): void {
   requests.hangUp(dialog, { text: 'Session timer expired', notifyOwner: true });
 }
 
-/** A refresh that fails once is retried within the rest of the interval (RFC 4028 section 7.4). */
+/** If a refresh fails once, we retry it within the rest of the interval (RFC 4028 section 7.4). */
 const maxRefreshAttempts = 2;
 
 function refresh(

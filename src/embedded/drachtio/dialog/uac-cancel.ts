@@ -1,6 +1,6 @@
-// CANCEL (RFC 3261 section 9). The engine sends one if the application asks for it or disconnects,
-// or if a call rings too long. A CANCEL has to wait for a provisional response, and after a 2xx
-// it's too late, so the engine hangs up instead.
+// CANCEL (RFC 3261 section 9). The engine sends a CANCEL if the application asks for one or
+// disconnects, or if a call has been ringing for too long. A CANCEL can't be sent before a
+// provisional response has arrived, and after a 2xx it's too late, so the engine hangs up instead.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -53,7 +53,7 @@ export class UacCancel {
     if (state === 'calling') {
       if (outgoing.cancel.state === 'none') outgoing.cancel = { state: 'waiting', text: request };
     } else if (outgoing.dialog?.unacknowledged?.transactionId === transactionId) {
-      // The 2xx was faster than this command. The BYE follows the application's ACK.
+      // The 2xx was faster than this command, so we'll send a BYE after the application's ACK.
       outgoing.dialog.state = 'cancelled';
     } else if (state !== 'proceeding') {
       client.refuse(messageId, `unable to cancel unknown transaction id: ${transactionId}`);
@@ -63,8 +63,8 @@ export class UacCancel {
   }
 
   /**
-   * Cancels the pending calls of an application that has disconnected. Otherwise phones would keep
-   * ringing for nobody.
+   * Cancels the pending calls of an application that has disconnected, because otherwise the phones
+   * would continue to ring although nobody is calling.
    */
   cancelCallsOf(client: ControlClient): void {
     for (const outgoing of this.#responses.pendingCallsOf(client)) {
@@ -88,7 +88,7 @@ export class UacCancel {
   }
 
   /**
-   * Reports the CANCEL to the application, with a byte count of 0 while it's still waiting for a
+   * Reports the CANCEL to the application. The byte count is 0 if we're still waiting for a
    * provisional response.
    */
   #replyCancelled(

@@ -1,5 +1,5 @@
-// The application's requests inside dialogs, and its ACK for a 2xx. The engine doesn't send that
-// ACK on its own, except just before a BYE.
+// The application's requests inside dialogs, and its ACK for a 2xx. We don't send an ACK unless the
+// application asks for it, except just before a BYE.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -27,8 +27,8 @@ export class UacDialog {
   }
 
   /**
-   * Sends a request in a dialog. Any connection that knows the dialog's id may do so. If the
-   * dialog's application has disconnected, this connection becomes the new owner.
+   * Sends a request in a dialog. Any connection that knows the dialog's id is allowed to do that.
+   * If the dialog's own application has disconnected, this connection becomes the new owner.
    */
   send(client: ControlClient, messageId: string, dialogId: string, sketch: SipText): void {
     const method = sketch.startLine.split(' ', 1)[0] ?? '';
@@ -54,8 +54,8 @@ export class UacDialog {
     this.#requests.withPeer(dialog, (peer) => {
       if (peer === undefined) {
         client.refuse(messageId, noRoute(dialog));
-        // The application wants to end the call, so we send a BYE anyway, to the far end's last
-        // known address.
+        // The application wants to end the call, so we send a BYE anyway, using the last address
+        // that we have for the far end.
         if (method === 'BYE') this.#responses.hangUpUnreachable(dialog, dialog.remoteTarget);
         return;
       }
@@ -80,7 +80,7 @@ export class UacDialog {
       transactionId: this.#context.identifiers.uuid(),
       dialogId: dialog.id,
       client,
-      // Just a placeholder. We replace it with the real request below, before a response can
+      // Just a placeholder, which is replaced with the real request below, before a response can
       // arrive.
       request: { kind: 'request', method, uri: dialog.remoteTarget, headers: [], body: '' },
       peer,

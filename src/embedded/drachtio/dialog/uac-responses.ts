@@ -1,6 +1,6 @@
-// Handles responses to the application's requests: passes them on, and creates and ends dialogs. It
-// also hangs up a fork's other branches, and calls that are answered after their application has
-// disconnected. If the far end doesn't respond at all, it generates a response.
+// Handles the responses to an application's requests by passing them on, and by creating and ending
+// dialogs. We also hang up a fork's other branches, and any call that's answered after its
+// application has disconnected. If the far end doesn't respond at all, we generate a response.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { MessageMeta } from '../control/control-messages.ts';
@@ -18,8 +18,8 @@ import type { Outgoing } from './outgoing.ts';
 import { armSessionTimer } from './session-timer.ts';
 
 /**
- * Maximum number of a fork's other branches that we acknowledge and hang up. Each one costs a
- * dialog's memory for 32 s.
+ * Maximum number of a fork's other branches that we acknowledge and hang up, because each of them
+ * uses a dialog's memory for 32 s.
  */
 const maxForkBranches = 16;
 
@@ -29,7 +29,7 @@ export class UacResponses {
   readonly #context: EngineContext;
   readonly #requests: DialogRequests;
   readonly #byTransaction = new Map<string, Outgoing>();
-  /** INVITEs without a confirmed dialog, by Call-ID and local tag. */
+  /** INVITEs that don't have a confirmed dialog yet, by Call-ID and local tag. */
   readonly #early = new Map<string, Outgoing>();
   onRingTimeout: (outgoing: Outgoing) => void = () => undefined;
   onProvisional: (outgoing: Outgoing) => void = () => undefined;
@@ -50,12 +50,12 @@ export class UacResponses {
     return this.#byTransaction.get(transactionId);
   }
 
-  /** Finds the pending INVITE that a request with this To tag belongs to. */
+  /** Returns the pending INVITE to which a request with this To tag belongs. */
   earlyCall(callId: string, localTag: string): Outgoing | undefined {
     return this.#early.get(earlyKey(callId, localTag));
   }
 
-  /** Returns the client's initial INVITEs that haven't got a final response yet. */
+  /** Returns the client's initial INVITEs that haven't received a final response yet. */
   pendingCallsOf(client: ControlClient): readonly Outgoing[] {
     return [...this.#early.values()].filter((outgoing) => outgoing.client === client);
   }
@@ -70,8 +70,8 @@ export class UacResponses {
   }
 
   /**
-   * Passes a generated response to the application, which can tell by the byte count of 0 and the
-   * empty address that it isn't a real one.
+   * Passes a generated response to the application. The byte count of 0 and the empty address show
+   * the application that it isn't a real response.
    */
   fail(outgoing: Outgoing, failure: StackFailure, protocol: string): void {
     const to = unbracketedTo(headerValue(outgoing.request, 'To') ?? '');
@@ -95,8 +95,8 @@ export class UacResponses {
   }
 
   /**
-   * Ends a call if its 2xx doesn't contain a usable Contact. ACK and BYE go to the address that
-   * sent the 2xx.
+   * Ends a call whose 2xx doesn't contain a usable Contact. We send ACK and BYE to the address that
+   * the 2xx came from.
    */
   hangUpUnreachable(dialog: Dialog, uri: string): void {
     dialog.remoteTarget = uri;
@@ -104,8 +104,8 @@ export class UacResponses {
   }
 
   /**
-   * Hangs up an answered call that no application is going to acknowledge. Returns false if there's
-   * no ACK pending.
+   * Hangs up a call that has been answered but that no application is going to acknowledge. Returns
+   * false if no ACK is outstanding.
    */
   hangUpUnacknowledged(dialog: Dialog, how: HangUp): boolean {
     const pending = dialog.unacknowledged;
@@ -152,14 +152,14 @@ export class UacResponses {
     if (response.status === 100) return;
     const rseq = headerValue(response, 'RSeq');
     if (rseq !== undefined && outgoing.initial) {
-      // This is a retransmission, and the application's PRACK is already on its way (RFC 3262
-      // section 4).
+      // This response is a retransmission, and the application's PRACK is already on its way (RFC
+      // 3262 section 4).
       const key = `${addressTag(headerValue(response, 'To') ?? '') ?? ''} ${rseq}`;
       if (outgoing.lastRseq === key) return;
       outgoing.lastRseq = key;
       const dialog = this.#makeDialog(outgoing, response);
-      // RFC 3262 section 4 requires a Contact here. Even if the far end omits it, we have to send
-      // the PRACK somewhere, because the call would never be answered without one.
+      // RFC 3262 section 4 requires a Contact here. Even if the far end has omitted it, we have to
+      // send the PRACK somewhere, because the call can't be answered without a PRACK.
       if (dialog?.remoteTarget === '') assumeTarget(dialog, outgoing.request.uri);
     }
     this.#pass(outgoing, response, peer, bytes);
@@ -186,8 +186,8 @@ export class UacResponses {
     const tag = addressTag(headerValue(response, 'To') ?? '') ?? '';
     const known = outgoing.dialog;
     const isUp = known !== undefined && known.state !== 'early';
-    // Only initial INVITEs can fork. Within a dialog, a different tag is the far end's bug, but the
-    // call is up nevertheless.
+    // Only initial INVITEs can fork. If the tag of a response changes within a dialog, that's a bug
+    // at the far end, but the call is up all the same.
     if (outgoing.initial && isUp && known.remoteTag !== tag) {
       this.#hangUpFork(outgoing, response, tag);
       return;
@@ -218,7 +218,7 @@ export class UacResponses {
   }
 
   /**
-   * Replaces an early dialog if the remote tag is new. Returns undefined if there are too many
+   * If the remote tag is new, replaces the early dialog. Returns undefined if there are too many
    * dialogs.
    */
   #makeDialog(outgoing: Outgoing, response: SipResponse): Dialog | undefined {
@@ -234,7 +234,10 @@ export class UacResponses {
     return dialog;
   }
 
-  /** Acknowledges a branch that answered too late, and hangs it up (RFC 3261 section 13.2.2.4). */
+  /**
+   * Acknowledges a fork branch that has answered too late, and hangs it up (RFC 3261 section
+   * 13.2.2.4).
+   */
   #hangUpFork(outgoing: Outgoing, response: SipResponse, tag: string): void {
     const acks = outgoing.forkAcks ?? new Map<string, string>();
     outgoing.forkAcks = acks;
@@ -256,7 +259,7 @@ export class UacResponses {
     });
   }
 
-  /** Removes an unanswered call's state. */
+  /** Removes the state of a call that wasn't answered. */
   #endCall(outgoing: Outgoing): void {
     this.#forgetEarly(outgoing);
     if (outgoing.initial && outgoing.dialog?.state === 'early') {
@@ -271,7 +274,7 @@ export class UacResponses {
   }
 
   /**
-   * Called when the transaction ends. By now, a callee that hasn't received an ACK has given up
+   * Called when the transaction has ended. A callee that hasn't received an ACK by now has given up
    * (RFC 3261 section 13.3.1.4), so we hang up too.
    */
   #remove(outgoing: Outgoing): void {

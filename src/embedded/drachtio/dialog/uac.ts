@@ -1,5 +1,5 @@
-// The application's requests outside dialogs. See `uac-dialog.ts` for requests inside dialogs,
-// `uac-cancel.ts` for CANCEL, and `uac-responses.ts` for the responses to all of them.
+// The application's requests outside dialogs. Requests inside dialogs are in `uac-dialog.ts`,
+// CANCEL is in `uac-cancel.ts`, and the responses to all of them are in `uac-responses.ts`.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -51,7 +51,7 @@ export class Uac {
     this.#inDialog = parts.inDialog;
   }
 
-  /** Executes `sip||`: a request outside any dialog. */
+  /** Executes `sip||`, which is a request outside any dialog. */
   sendNew(client: ControlClient, messageId: string, sketch: SipText, route: string): void {
     const known = knownDialogId(sketch);
     if (known !== undefined && this.#context.dialogs.byId(known) !== undefined) {
@@ -77,10 +77,10 @@ export class Uac {
         this.#sendTo(request, target.peer);
         return;
       case 'name':
-        // Don't reply until after the look-up, because the application must be able to cancel any
-        // transaction id that it gets.
+        // Don't reply until the look-up is done, because once the application knows a transaction
+        // id, it must be able to cancel that transaction.
         this.#context.resolver.resolve(target, (peer) => {
-          // The application has disconnected in the meantime, so don't place its call.
+          // The application disconnected during the look-up, so don't place its call.
           if (!client.alive) return;
           if (peer === undefined) this.#failUnresolved(request);
           else this.#sendTo(request, peer);
@@ -149,7 +149,8 @@ export class Uac {
   }
 
   /**
-   * Replies like drachtio-server: first with the request (without Via), then with a generated 503.
+   * Replies like drachtio-server, i.e. first with the request (without Via) and then with a
+   * generated 503.
    */
   #failUnresolved(request: NewRequest): void {
     const { client, messageId, line, sketch } = request;
@@ -177,7 +178,7 @@ export class Uac {
   }
 }
 
-/** An application may identify a dialog by its headers instead of its id. */
+/** Instead of naming a dialog's id, an application may identify the dialog by its headers. */
 function knownDialogId(sketch: SipText): string | undefined {
   const callId = headerValue(sketch, 'Call-ID');
   const tag = addressTag(headerValue(sketch, 'From') ?? '');

@@ -1,5 +1,5 @@
-// Completes and sends the application's responses to requests from the network. A response may
-// create a dialog.
+// Completes and sends the application's responses to requests from the network, which may create
+// dialogs.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { SipText } from '../control/control-messages.ts';
@@ -99,7 +99,9 @@ export class UasResponses {
     }
   }
 
-  /** Returns an empty id if the dialog has been removed, e.g. before the response to a BYE. */
+  /**
+   * Returns an empty id if the dialog has already been removed, e.g. before the response to a BYE.
+   */
   #liveDialogId({ dialog }: Incoming): string {
     if (dialog === undefined) return '';
     return this.#context.dialogs.has(dialog) ? dialog.id : '';
@@ -164,7 +166,7 @@ export class UasResponses {
     });
   }
 
-  /** If the response can't be sent, returns the reason as a string. */
+  /** Returns the response, or a string with the reason why we can't send one. */
   #buildInviteResponse(answer: Answer, incoming: Incoming): InviteResponse | string {
     const { status, sketch } = answer;
     const { local } = this.#context;
@@ -210,8 +212,8 @@ export class UasResponses {
   }
 
   /**
-   * Returns the dialog that a 2xx or reliable 1xx belongs to, creating it if necessary. Returns
-   * undefined if there are too many dialogs.
+   * Returns the dialog to which a 2xx or reliable 1xx belongs, and creates the dialog if necessary.
+   * Returns undefined if there are too many dialogs.
    */
   #dialogFor(
     { sketch }: Answer,
@@ -244,8 +246,8 @@ export class UasResponses {
       localContact: `<${localUri(this.#context.local, peer.protocol)}>`,
       remoteTarget: contactUri(request) ?? '',
       routeSet: recordRoutes(request),
-      // We may start with any number (RFC 3261 section 12.2.1.1). Like sofia-sip, we continue from
-      // the peer's.
+      // Any number would do (RFC 3261 section 12.2.1.1). Like sofia-sip, we continue with the
+      // number after the peer's.
       localCseq: cseq,
       remoteCseq: cseq,
       owner: incoming.client,

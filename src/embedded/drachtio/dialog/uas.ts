@@ -1,5 +1,6 @@
-// Passes requests from the network to the application that owns the dialog, or to one with a route
-// for the method. See `uas-responses.ts` for the application's responses.
+// Passes requests from the network to the application that owns the dialog, or otherwise to an
+// application with a route for the method. The applications' responses are handled in
+// `uas-responses.ts`.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { EngineContext } from '../engine-context.ts';
@@ -21,7 +22,7 @@ const noSuchCall = { status: 481, reason: 'Call/Transaction Does Not Exist' };
 const serverError = { status: 500, reason: 'Server Internal Error' };
 const unavailable = { status: 503, reason: 'Service Unavailable' };
 
-/** Methods that exist only within a dialog. */
+/** Methods that are only valid within a dialog. */
 const dialogOnly: ReadonlySet<string> = new Set(['BYE', 'UPDATE', 'PRACK']);
 const refreshesTarget: ReadonlySet<string> = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
 
@@ -103,7 +104,7 @@ export class Uas {
     dialog.awaitingAck = undefined;
     if (!awaited.acknowledge()) return;
     dialog.owner?.notify({
-      // Like drachtio-server, leave an ACK's protocol empty.
+      // Like drachtio-server, we leave the protocol empty for an ACK.
       meta: networkMeta(this.#context, peer, bytes, ''),
       transactionId: awaited.transactionId,
       dialogId: dialog.id,
@@ -112,8 +113,8 @@ export class Uas {
   }
 
   /**
-   * Responds to the pending requests of an application that has disconnected. Otherwise the callers
-   * would never hear back.
+   * Responds to the pending requests of an application that has disconnected, because otherwise the
+   * callers would never receive a response.
    */
   releaseClient(client: ControlClient): void {
     for (const incoming of this.#parts.incoming.ofClient(client)) {
@@ -144,7 +145,7 @@ export class Uas {
   #receiveInside(received: ReceivedRequest, dialog: Dialog): void {
     const { request } = received;
     const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
-    // RFC 3261 section 12.2.2: the request is older than the last one received.
+    // The request is older than the last one that we've received (RFC 3261 section 12.2.2).
     if (dialog.remoteCseq !== undefined && cseq < dialog.remoteCseq) {
       this.#answer(received, serverError);
       return;
@@ -168,8 +169,8 @@ export class Uas {
   }
 
   /**
-   * Handles a request that arrives before there's a dialog. Passes it to the application under the
-   * INVITE's transaction id, one request at a time.
+   * Handles a request that arrives before the dialog has been created. We pass such requests to the
+   * application one at a time, under the INVITE's transaction id.
    */
   #receiveEarly(received: ReceivedRequest, outgoing: Outgoing): void {
     if (outgoing.earlyRequest !== undefined) {
@@ -220,7 +221,7 @@ export class Uas {
 
   /**
    * Rejects a session interval that's too short (RFC 4028 section 6). Like drachtio's SIP stack, we
-   * don't involve the application.
+   * do this without involving the application.
    */
   #refuseShortSession(received: ReceivedRequest): boolean {
     const { request } = received;

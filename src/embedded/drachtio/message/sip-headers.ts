@@ -1,6 +1,6 @@
-// Header names, which includes sofia-sip's spelling, the compact forms (RFC 3261 section 20 and
-// extensions), and the order of headers in an outgoing message. The order is the same as in
-// drachtio-server, where unknown headers are near the end.
+// Header names in sofia-sip's spelling, their compact forms (RFC 3261 section 20 and extensions),
+// and the order of headers in an outgoing message. We use the same order as drachtio-server, which
+// writes unknown headers near the end.
 
 export type HeaderKind = { readonly name: string; readonly rank: number };
 

@@ -1,5 +1,5 @@
-// Builds messages that are based on other messages, which are responses, CANCEL, and the ACK for a
-// failure. In addition, it stamps the Via of a request that has just arrived.
+// Builds messages that are derived from other messages: responses, CANCEL, and the ACK for a
+// failure. It also stamps the Via of a request that has just arrived.
 
 import type { SipPeer } from '../transport/sip-peer.ts';
 import {

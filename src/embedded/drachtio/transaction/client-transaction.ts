@@ -1,22 +1,22 @@
-// Client transactions: RFC 3261 section 17.1 plus RFC 6026's Accepted state. Each has one function
-// per state, and a single timer that we re-arm for the next step. They don't know about dialogs or
-// drachtio.
+// Client transactions, per RFC 3261 section 17.1, with RFC 6026's Accepted state. There's one
+// function per state, and a single timer per transaction, which we re-arm for each new state.
+// Transactions don't know about dialogs or drachtio.
 
 import type { SipResponse } from '../message/sip-message.ts';
 import { Transaction, type TransactionDeps } from './transaction-timer.ts';
 
 export type ClientTransactionDeps = TransactionDeps & {
   readonly sendRequest: () => void;
-  /** INVITE only: sends the ACK for a final response of 300 or above. */
+  /** INVITE only: sends the ACK for a final response with a status of 300 or above. */
   readonly sendAck: (response: SipResponse) => void;
   /**
-   * Receives every response that the user needs to see, including each retransmission of a 2xx to
-   * an INVITE.
+   * Receives every response that the transaction user needs to see. Each retransmission of a 2xx to
+   * an INVITE is included.
    */
   readonly onResponse: (response: SipResponse) => void;
-  /** Timer B or F expired, or no final response followed a CANCEL. */
+  /** Timer B or F expired, or a CANCEL wasn't followed by a final response. */
   readonly onTimeout: () => void;
-  /** INVITE only: the call rang too long and must be cancelled. */
+  /** INVITE only: the call has been ringing for too long and must be cancelled. */
   readonly onRingTimeout: () => void;
 };
 
@@ -32,7 +32,7 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
   start(): void {
     this.timer.retransmit({
       send: this.deps.sendRequest,
-      // Timer A has no upper limit.
+      // There's no upper limit for timer A.
       maxIntervalMs: Number.POSITIVE_INFINITY,
       reliable: this.deps.reliable,
       onEnd: () => this.#timeOut(),
@@ -47,8 +47,8 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
         this.#receivePending(response);
         return;
       case 'accepted':
-        // Per RFC 6026 section 7.2, the user handles every 2xx, even one from a different fork
-        // branch.
+        // RFC 6026 section 7.2 says that the transaction user handles every 2xx, even if it comes
+        // from a different fork branch.
         if (isSuccess(response)) this.deps.onResponse(response);
         return;
       case 'completed':
@@ -61,9 +61,9 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
 
   /**
    * Call this if the request couldn't be delivered (ICMP, RST). Returns true if that ends the
-   * transaction, in which case the caller must notify the user. Once the call is ringing, a lost
-   * connection isn't a failure, because the final response may arrive on a different one (RFC 3261
-   * section 18.2.2).
+   * transaction, in which case the caller must notify the transaction user. Losing the connection
+   * isn't a failure once the call is ringing, because the final response may arrive on a different
+   * connection (RFC 3261 section 18.2.2).
    */
   fail(): boolean {
     if (this.state !== 'calling') return false;
@@ -72,8 +72,8 @@ export class InviteClientTransaction extends Transaction<InviteState, ClientTran
   }
 
   /**
-   * Call this after sending a CANCEL. RFC 3261 section 9.1 then allows 64 * T1 for the final
-   * response.
+   * Call this after sending a CANCEL. According to RFC 3261 section 9.1, the final response must
+   * then arrive within 64 * T1.
    */
   expectFinalSoon(): void {
     if (this.state !== 'proceeding') return;

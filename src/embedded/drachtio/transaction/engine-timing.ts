@@ -1,5 +1,5 @@
-// The protocol's timers and the clock that they run on. Tests can shorten the timers and simulate
-// the clock.
+// The protocol's timers and the clock on which they're based. Tests can shorten the timers and
+// simulate the clock.
 
 export type SipTimers = {
   /** Estimate of the round trip (RFC 3261 section 17). */
@@ -9,31 +9,31 @@ export type SipTimers = {
   /** Maximum lifetime of a message in the network. */
   readonly t4Ms: number;
   /**
-   * How long an INVITE may ring after its last 1xx before the engine cancels it (sofia-sip's timer
-   * C).
+   * If this much time has passed since the last 1xx, the engine cancels the INVITE (sofia-sip's
+   * timer C).
    */
   readonly timerCMs: number;
-  /** How long an inbound INVITE may wait for the application's final answer. */
+  /** The application must send its final response to an inbound INVITE within this time. */
   readonly inviteAnswerMs: number;
-  /** We reject shorter session intervals with 422 (RFC 4028 section 5). */
+  /** We reject any shorter session interval with 422 (RFC 4028 section 5). */
   readonly minSessionSeconds: number;
   /**
-   * Length of a second in Session-Expires. Tests shorten it, because they can't wait for the RFC's
-   * 90 s.
+   * Length of a second in Session-Expires. The RFC's minimum is 90 s, which is too long for tests,
+   * so they shorten the second.
    */
   readonly sessionSecondMs: number;
-  /** A SIP connection without traffic is closed after this time. */
+  /** A SIP connection is closed after this time without traffic. */
   readonly tcpIdleMs: number;
   /**
-   * The same for a SIP connection that hasn't sent a whole message yet, or is halfway through the
-   * next one.
+   * The corresponding time for a SIP connection that hasn't sent a whole message yet, or is in the
+   * middle of the next one.
    */
   readonly tcpPartialMs: number;
-  /** A control connection must authenticate within this time. */
+  /** An application must authenticate within this time after opening a control connection. */
   readonly authenticateMs: number;
-  /** A connected UDP socket that hasn't sent anything for this long is closed. */
+  /** A connected UDP socket is closed if it hasn't sent anything for this long. */
   readonly udpIdleMs: number;
-  /** A confirmed dialog whose application has disconnected is hung up after this time. */
+  /** If an application has disconnected, we hang up its confirmed dialogs after this time. */
   readonly ownerlessMs: number;
 };
 
@@ -60,7 +60,7 @@ export function transactionLifeMs(timers: SipTimers): number {
 export type TimerHandle = object;
 
 export type EngineClock = {
-  /** Milliseconds since the epoch, with fractions. */
+  /** Milliseconds since the epoch, including fractions. */
   now(): number;
   setTimer(callback: () => void, delayMs: number): TimerHandle;
   clearTimer(handle: TimerHandle | undefined): void;
@@ -77,7 +77,7 @@ export const systemClock: EngineClock = {
   },
 };
 
-/** Writes `HH:MM:SS.uuuuuu` in UTC, the time field of drachtio's protocol. */
+/** Formats the time field in drachtio's protocol, `HH:MM:SS.uuuuuu` in UTC. */
 export function formatTimeOfDay(nowMs: number): string {
   const iso = new Date(nowMs).toISOString();
   const micros = Math.floor((nowMs % 1) * 1_000);

@@ -1,14 +1,15 @@
-// Server transactions: RFC 3261 section 17.2 plus RFC 6026's Accepted state. Each has one function
-// per state and a single timer. We keep the last response's text, so that a retransmitted request
-// only costs a send and no formatting.
+// Server transactions, per RFC 3261 section 17.2, with RFC 6026's Accepted state. There's one
+// function per state, and a single timer per transaction. We keep the text of the last response, so
+// that when a request is retransmitted, we only need to send the text and don't have to format it
+// again.
 
 import { Transaction, type TransactionDeps } from './transaction-timer.ts';
 
 export type ServerTransactionDeps = TransactionDeps & {
   readonly send: (text: string) => void;
-  /** INVITE only: the caller didn't acknowledge the 2xx within 64 * T1. */
+  /** INVITE only: the caller hasn't acknowledged the 2xx within 64 * T1. */
   readonly onAckTimeout: () => void;
-  /** The application didn't respond in time. By now, the caller has long given up. */
+  /** The application hasn't responded in time. By now, the caller has long given up. */
   readonly onAnswerTimeout: () => void;
 };
 
@@ -22,7 +23,7 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
     this.timer.after(deps.timers.inviteAnswerMs, () => deps.onAnswerTimeout());
   }
 
-  /** Handles a retransmission of the INVITE. */
+  /** Handles a retransmitted INVITE. */
   receiveRetransmit(): void {
     switch (this.state) {
       case 'proceeding':
@@ -32,7 +33,8 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
       case 'accepted':
       case 'confirmed':
       case 'terminated':
-        // Absorb the INVITE (RFC 6026 section 7.1). The 2xx is retransmitted on its own schedule.
+        // Ignore the INVITE (RFC 6026 section 7.1), because the 2xx is retransmitted on its own
+        // schedule.
         return;
     }
   }
@@ -46,7 +48,7 @@ export class InviteServerTransaction extends Transaction<InviteServerState, Serv
     return true;
   }
 
-  /** Handles the ACK for a failure or a 2xx. Returns false if we didn't expect one. */
+  /** Handles the ACK for a failure or a 2xx. Returns false if we weren't waiting for an ACK. */
   acknowledge(): boolean {
     if (this.state === 'completed') {
       this.enter('confirmed');

@@ -1,6 +1,6 @@
-// What client and server transactions have in common: a state and a timer. The timer fires once, or
-// triggers retransmissions at growing intervals until 64 * T1 have passed (timers A and B, E and F,
-// G and H in RFC 3261 section 17).
+// A state and a timer, which client and server transactions have in common. The timer either fires
+// once, or triggers retransmissions at growing intervals until 64 * T1 have passed (timers A and B,
+// E and F, G and H in RFC 3261 section 17).
 
 import {
   type EngineClock,
@@ -11,9 +11,9 @@ import {
 
 export type Retransmission = {
   readonly send: () => void;
-  /** The interval doubles up to this value. */
+  /** The interval doubles until it reaches this value. */
   readonly maxIntervalMs: number;
-  /** True over TCP, where we don't retransmit and the timer just calls `onEnd`. */
+  /** True over TCP, where there are no retransmissions, so the timer only calls `onEnd`. */
   readonly reliable: boolean;
   readonly onEnd: () => void;
 };
@@ -31,7 +31,10 @@ export class TransactionTimer {
     this.#intervalMs = timers.t1Ms;
   }
 
-  /** Fires once after `delayMs`. Replaces anything that the timer was waiting for. */
+  /**
+   * Fires once after `delayMs`. If the timer was already running, it's restarted for the new
+   * purpose.
+   */
   after(delayMs: number, callback: () => void): void {
     this.stop();
     this.#handle = this.#clock.setTimer(callback, delayMs);
@@ -41,14 +44,17 @@ export class TransactionTimer {
     this.after(transactionLifeMs(this.#timers), callback);
   }
 
-  /** Starts retransmitting after T1. The caller must send the original message itself. */
+  /**
+   * Starts retransmitting after T1. The original message must be sent by the caller of this
+   * function.
+   */
   retransmit(retransmission: Retransmission): void {
     this.#endAt = this.#clock.now() + transactionLifeMs(this.#timers);
     this.#armRetransmit(retransmission);
   }
 
   /**
-   * After a provisional response, retransmissions continue at intervals of T2 (RFC 3261 section
+   * After a provisional response, the interval between retransmissions is T2 (RFC 3261 section
    * 17.1.2.2).
    */
   slowDown(): void {
@@ -79,8 +85,8 @@ export type TransactionDeps = {
   readonly clock: EngineClock;
   readonly timers: SipTimers;
   /**
-   * True over TCP, where the transaction neither retransmits nor waits for retransmissions before
-   * it ends.
+   * True over TCP, where a transaction doesn't send retransmissions, and doesn't have to wait for
+   * the peer's retransmissions before it ends.
    */
   readonly reliable: boolean;
   readonly onTerminated: () => void;

@@ -1,5 +1,5 @@
-// Resolves host names. It has a small cache, which also ensures that a call's ACK and BYE leave in
-// the order in which the application sent them.
+// Resolves host names and caches the results for a short time. The cache also ensures that a call's
+// ACK and BYE are sent in the order in which the application sent them.
 
 import { lookup } from 'node:dns/promises';
 import { within } from '../../../lib/within.ts';
@@ -9,11 +9,14 @@ import type { Target } from './sip-target.ts';
 type NameTarget = Extract<Target, { kind: 'name' }>;
 
 const cacheMs = 30_000;
-/** More than enough, because applications only use a handful of trunks by name. */
+/** This is more than enough, because applications only use a handful of trunks by name. */
 const maxCached = 1_000;
-/** Look-ups run in libuv's few threads, where any more would just queue up. */
+/**
+ * Look-ups run in libuv's thread pool, which is small, so any further look-ups would just be queued
+ * there.
+ */
 const maxPending = 256;
-/** A look-up that takes longer counts as a DNS error. Note that timer B is much longer. */
+/** If a look-up takes longer, we treat it as a DNS error. Note that timer B is much longer. */
 const timeoutMs = 5_000;
 
 export class NameResolver {
@@ -26,8 +29,8 @@ export class NameResolver {
   }
 
   /**
-   * Passes the peer to `onResolved`, or undefined if the name can't be resolved. If the name is
-   * cached, `onResolved` runs before this function returns.
+   * Calls `onResolved` with the peer, or with undefined if the name couldn't be resolved. If the
+   * name is cached, that happens before this function returns.
    */
   resolve(target: NameTarget, onResolved: (peer: SipPeer | undefined) => void): void {
     const cached = this.#cache.get(target.host);

@@ -1,11 +1,11 @@
-// Decides which application gets a request outside dialogs. Applications with a route for the
-// method take turns.
+// Decides which application receives a request outside a dialog. If several applications have a
+// route for the method, they take turns.
 
 import type { ControlClient } from '../control/control-client.ts';
 
 /**
- * Maximum number of routes (methods and record kinds) per connection. Real applications use about a
- * dozen.
+ * Maximum number of routes (methods and record kinds) per connection. In practice, applications use
+ * about a dozen.
  */
 const maxRoutesPerClient = 64;
 
@@ -16,8 +16,8 @@ export class RouteTable {
   readonly #counts = new Map<ControlClient, number>();
 
   /**
-   * Adds a route. Adding it again has no effect, because drachtio-srf resends all of its routes
-   * whenever it adds one. Returns false if the client has too many routes.
+   * Adds a route. Adding the same route again has no effect, because drachtio-srf resends all of its
+   * routes whenever it adds one. Returns false if the client has too many routes.
    */
   add(client: ControlClient, verb: string): boolean {
     const turn = this.#turns.get(verb) ?? { clients: [], next: 0 };

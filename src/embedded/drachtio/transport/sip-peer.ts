@@ -1,4 +1,4 @@
-// The other end's address, and what all transports have in common.
+// The address of a SIP peer, and what all transports have in common.
 
 import type { Logger } from '../../../lib/logger.ts';
 import { formatHostPort } from '../message/sip-grammar.ts';
@@ -28,8 +28,8 @@ export type TransportHandlers = {
   /** `text` is one SIP message, with one character per byte. */
   readonly onMessage: (text: string, peer: SipPeer) => void;
   /**
-   * Called if messages can't reach the peer: ICMP port unreachable, or a connection that was
-   * refused or broke.
+   * Called if messages can't reach the peer, i.e. after ICMP port unreachable, or if a connection
+   * was refused or broke.
    */
   readonly onFailure: (peer: SipPeer) => void;
 };

@@ -1,6 +1,6 @@
-// Determines where a request goes, per RFC 3263 but without NAPTR and SRV. The engine is meant for
-// loopback and single hosts, which don't have such records. Literal addresses don't need a look-up,
-// and names go to the system's resolver.
+// Determines where to send a request, per RFC 3263 but without NAPTR and SRV, because the engine is
+// meant for loopback and single hosts, which don't have such records. Names are resolved by the
+// operating system, and literal addresses don't need a look-up.
 
 import { isIP } from 'node:net';
 import { parseNameAddress, parseSipUri, type SipUri } from '../message/sip-grammar.ts';
@@ -19,7 +19,7 @@ export type Target =
   | { readonly kind: 'noTransport' }
   | { readonly kind: 'invalid' };
 
-/** Accepts a bare URI or, as in Route and in drachtio's route field, one in angle brackets. */
+/** Accepts a bare URI, or a URI in angle brackets, as in Route and in drachtio's route field. */
 export function targetOf(text: string): Target {
   const address = text.includes('<') ? parseNameAddress(text)?.uri : text;
   const uri = address === undefined ? undefined : parseSipUri(address);

@@ -1,19 +1,22 @@
-// Cuts a TCP byte stream into SIP messages by Content-Length (RFC 3261 section 18.3).
+// Divides a TCP byte stream into SIP messages, based on Content-Length (RFC 3261 section 18.3).
 
 import { parseDecimal } from '../message/sip-grammar.ts';
 import { findBlankLine } from '../message/sip-message.ts';
 
 /**
- * Limit for head and body together. SIP over TCP doesn't carry media, so 256 KiB is plenty for any
- * MESSAGE or NOTIFY.
+ * Limit for head and body together. SIP over TCP doesn't transport media, so 256 KiB is plenty for
+ * any MESSAGE or NOTIFY.
  */
 export const maxStreamMessageBytes = 256 * 1_024;
 
 export type FramedItem =
   | { readonly kind: 'message'; readonly text: string }
-  /** RFC 5626 section 3.5.1: a double CRLF keeps a NAT open and expects a single CRLF in return. */
+  /**
+   * A double CRLF keeps a NAT binding open, and its sender expects a single CRLF in return (RFC
+   * 5626 section 3.5.1).
+   */
   | { readonly kind: 'ping' }
-  /** The stream can't be resynchronised. */
+  /** We can't find the start of the next message in the stream any more. */
   | { readonly kind: 'broken'; readonly why: string };
 
 export class StreamFramer {
@@ -41,8 +44,8 @@ export class StreamFramer {
   #next(): FramedItem | undefined {
     const keepAlive = this.#skipBlankLines();
     if (keepAlive) return { kind: 'ping' };
-    // Only new bytes can complete the blank line, so start just before them. Otherwise we'd scan a
-    // slow stream over and over.
+    // The blank line can only be completed by new bytes, so start just before them. Otherwise, if
+    // the stream is slow, we'd scan the same bytes over and over.
     const blank = findBlankLine(this.#buffer, Math.max(0, this.#scanned - 3));
     if (blank === undefined) {
       this.#scanned = this.#buffer.length;
@@ -61,7 +64,7 @@ export class StreamFramer {
     return { kind: 'message', text };
   }
 
-  /** Returns true if it has removed a complete keep-alive. */
+  /** Removes blank lines, and returns true if they were a complete keep-alive. */
   #skipBlankLines(): boolean {
     if (this.#buffer.startsWith('\r\n\r\n')) {
       this.#buffer = this.#buffer.slice(4);
@@ -77,9 +80,9 @@ export class StreamFramer {
 }
 
 /**
- * Reads Content-Length. The RFC requires it over TCP, but without it we assume that there's no
- * body. Returns undefined if the value is invalid, or if there are two different values, because
- * then somebody is attacking us.
+ * Reads Content-Length. The RFC requires it over TCP, but if it's missing, we assume that there's
+ * no body. Returns undefined if the value is invalid. We also reject two different values, because
+ * they're a sign of an attack.
  */
 function contentLength(head: string): number | undefined {
   let found: number | undefined;

@@ -1,5 +1,6 @@
-// SIP over TCP, with one listener. Connections are reused in both directions, by peer address, and
-// closed when idle. We limit their number, their buffered input and their unsent output.
+// SIP over TCP, with one listener. For each peer address, we reuse the connection in both
+// directions, and close it when it's idle. The number of connections, their buffered input and
+// their unsent output are limited.
 
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -12,11 +13,15 @@ import {
 } from './sip-peer.ts';
 import { StreamFramer } from './tcp-framing.ts';
 
-/** Limit for both directions together, which bounds our file descriptors. */
+/**
+ * Limit for inbound and outbound connections together, which bounds the number of file descriptors.
+ */
 const maxConnections = 2_048;
-/** The limit for inbound connections is lower, which leaves room for the engine's own requests. */
+/**
+ * There's a lower limit for inbound connections, so that some remain for the engine's own requests.
+ */
 const maxAcceptedConnections = 1_536;
-/** A peer that doesn't read is disconnected once this much output has piled up. */
+/** If a peer stops reading, we disconnect it once this much output has piled up. */
 const maxUnsentBytes = 4 * 1_024 * 1_024;
 
 type Connection = {
@@ -25,8 +30,8 @@ type Connection = {
   readonly framer: StreamFramer;
   lastUsedMs: number;
   /**
-   * True if the engine opened the connection, or a whole message has arrived on it. Until then, the
-   * shorter idle time-out applies.
+   * True if the engine has opened the connection, or if a whole message has arrived on it.
+   * Otherwise, the shorter idle time-out applies.
    */
   spoken: boolean;
   timer: TimerHandle | undefined;
@@ -70,8 +75,8 @@ export class TcpTransport implements AsyncDisposable {
   }
 
   /**
-   * Only uses the connection on which the request arrived. RFC 3261 would also allow a new one to
-   * the address in Via, but none of our peers need that.
+   * Only uses the connection on which the request arrived. RFC 3261 would also allow us to open a
+   * connection to the address in Via, but none of our peers need that.
    */
   sendResponse(peer: SipPeer, text: string): void {
     const connection = this.#connections.get(peerKey(peer));
@@ -165,8 +170,8 @@ export class TcpTransport implements AsyncDisposable {
   }
 
   /**
-   * A connection that's silent, or stuck halfway through a message, only gets the shorter time-out.
-   * Otherwise a few bytes would be enough to hold a connection for a long time.
+   * The shorter time-out applies if the connection is silent, or stuck halfway through a message.
+   * Otherwise, anyone could keep a connection open for a long time by sending a few bytes.
    */
   #armIdle(connection: Connection): void {
     const { clock, timers } = this.#options;

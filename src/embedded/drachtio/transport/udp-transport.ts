@@ -1,7 +1,8 @@
-// SIP over UDP. Node doesn't report ICMP errors on unconnected sockets, so requests leave through
-// one connected socket per destination, bound to the same local port with SO_REUSEADDR. Linux
-// passes ICMP errors, and the peer's datagrams, to the socket with the most specific match, but we
-// use the same handler for both kinds of socket.
+// SIP over UDP. Node doesn't report ICMP errors on unconnected sockets, so for each destination we
+// send requests through a connected socket of its own, which is bound to the same local port with
+// SO_REUSEADDR. Linux passes ICMP errors, and datagrams from the peer, to the socket with the most
+// specific match. That may be a connected socket or the shared one, so both kinds have the same
+// handler.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { lookup } from 'node:dns';
@@ -16,16 +17,20 @@ import {
 } from './sip-peer.ts';
 
 /**
- * Maximum number of destinations with a connected socket, which bounds our file descriptors. Beyond
- * that, requests leave through the shared socket, so we don't notice a dead port until the request
- * times out.
+ * Maximum number of destinations with a connected socket, which bounds the number of file
+ * descriptors. Requests to any further destinations are sent through the shared socket, so if a
+ * port is dead, we don't notice until the request times out.
  */
 const maxConnectedSockets = 256;
 /**
- * Maximum number of datagrams waiting for their socket to connect, which takes one event loop turn.
+ * Maximum number of datagrams that may wait for their socket to connect. Connecting takes one turn
+ * of the event loop.
  */
 const maxWaitingDatagrams = 4_096;
-/** Enough for the kernel to buffer a burst of calls while the event loop is busy. */
+/**
+ * With this much buffer, the kernel can store the messages from a burst of calls while the event
+ * loop is busy.
+ */
 const socketBufferBytes = 4 * 1_024 * 1_024;
 /** The largest payload of an IPv4 datagram. */
 const maxDatagramBytes = 65_507;
@@ -52,7 +57,7 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   async listen(): Promise<void> {
-    // Register the listener first, because the bind may complete immediately.
+    // Register the listener first, because the socket may be bound immediately.
     const listening = once(this.#main, 'listening');
     this.#main.bind({ port: this.#options.port, address: this.#options.host });
     await listening;
@@ -156,7 +161,7 @@ export class UdpTransport implements AsyncDisposable {
     });
     socket.bind({ port: this.#main.address().port, address: this.#options.host }, () => {
       enlargeBuffers(socket);
-      // Node's types omit the callback's error argument.
+      // The callback receives an error, although Node's types don't say so.
       socket.connect(peer.port, peer.address, (...given: readonly unknown[]) => {
         if (this.#connected.get(key) !== entry) return;
         if (given[0] !== undefined) {
@@ -171,8 +176,8 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   /**
-   * Called if there's no file descriptor or no route. Sends the waiting datagrams through the
-   * shared socket, which reports its own failures.
+   * Called if there's no file descriptor left, or no route. We send the waiting datagrams through
+   * the shared socket instead, which reports any failure.
    */
   #giveUpConnecting(entry: ConnectedSocket, peer: SipPeer, key: string): void {
     const waiting = entry.waiting.splice(0);
@@ -181,8 +186,8 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   /**
-   * Uses one timer per socket rather than per datagram. The timer checks how long the socket has
-   * been quiet.
+   * We use one timer per socket rather than per datagram. When the timer fires, it checks how long
+   * the socket hasn't sent anything.
    */
   #armIdle(entry: ConnectedSocket, key: string): void {
     const { clock, timers } = this.#options;
@@ -204,8 +209,8 @@ export class UdpTransport implements AsyncDisposable {
 }
 
 /**
- * Skips the look-up for IP addresses. With a look-up, Node would delay sends on the shared socket
- * by a tick, so a BYE from a connected socket could overtake a response that was sent before it.
+ * Skips the look-up for IP addresses. A look-up would delay sends on the shared socket by a tick,
+ * so a BYE on a connected socket could overtake a response that was sent before it.
  */
 const lookupUnlessAddress: SocketOptions['lookup'] = (name, options, callback) => {
   const family = isIP(name);
@@ -218,6 +223,6 @@ function enlargeBuffers(socket: Socket): void {
     socket.setRecvBufferSize(socketBufferBytes);
     socket.setSendBufferSize(socketBufferBytes);
   } catch {
-    // The system's limit is lower, so stick with the default size.
+    // The system's limit is lower, so we use the default size.
   }
 }
