@@ -253,7 +253,8 @@ export type CallTakes = {
   release(legIds: readonly string[]): Promise<void>;
   /**
    * Finds waiting, expired and unknown calls. Also frees slots that were left behind when a call
-   * ended and no process could release its slot. `here` lists the calls that this process knows.
+   * ended and no process could release its slot. `here` lists the calls that this process knows
+   * about.
    */
   sweep(here: readonly CallId[]): Promise<Sweep>;
 };

@@ -98,7 +98,7 @@ function indexOutsideQuotes(text: string, wanted: string): number {
 
 /**
  * Parses the status line in a `message/sipfrag` body (RFC 3420).
- * @returns undefined if the body doesn't begin with a status line
+ * @returns undefined if the body doesn't start with a status line
  */
 export function statusOfFragment(
   body: string | undefined,

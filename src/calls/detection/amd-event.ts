@@ -83,7 +83,7 @@ export const exampleAmdEvent: AmdEvent = {
 
 /**
  * Returns the transcript of the machine's greeting. Prefers the latest event that has one, because
- * by the time of the verdict the machine has often only just begun to speak.
+ * the machine has often only just started to speak when the verdict is reached.
  */
 export function greetingOf(events: readonly AmdEvent[]): string | undefined {
   const machineEvents = events.filter(
@@ -112,8 +112,8 @@ function verdictOfRound(events: readonly AmdEvent[]): AmdEventName | undefined {
 
 /**
  * Builds the two closing events for a detection that can't close itself, because its worker died,
- * its call was lost, or it threw. Whichever process notices emits the error and then the stop.
- * Every detection ends with a stop, so the order of events always holds. If the call ended or was
+ * its call was lost, or it threw. Whichever process notices emits the error and then the stop. That
+ * way, every detection ends with a stop, as the readers of events expect. If the call ended or was
  * lost without a detection failure, emit only the stop.
  */
 export function closingAmdEvents(

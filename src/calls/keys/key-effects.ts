@@ -24,7 +24,7 @@ export const noteAcceptsKeys = callSetup.assign(({ event }) => {
   return { acceptsKeys: event.acceptsKeys };
 });
 
-/** Counts `press` commands. The media owes us one report for each. */
+/** Counts `press` commands, because the media worker must report the end of each one. */
 export const countKeys = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'command.media');
   return event.command.kind === 'press' ? { pressing: context.pressing + 1 } : {};

@@ -180,7 +180,7 @@ export type CallMachineContext = CallProgress & {
   readonly acceptsKeys: boolean;
   /** Number of `press` commands for which we're still waiting for the media to report the end. */
   readonly pressing: number;
-  /** Number of transfers begun so far, including the current one. */
+  /** Number of transfers started so far, including the current one. */
   readonly transfers: number;
   /** The transfer that is in progress. */
   readonly ongoing?: Ongoing | undefined;
@@ -190,7 +190,9 @@ export type CallMachineContext = CallProgress & {
   readonly endEvent?: TerminalEvent;
   /** State that another process would need in order to end the leg. Set from the 200 OK on. */
   readonly leg?: StoredLeg;
-  /** Set if the far end hung up or refused the call, in which case there's no leg left to end. */
+  /**
+   * Set if the far end hung up or refused the call, which means that there's no leg left to end.
+   */
   readonly legIsOver?: true;
   readonly answeredEvent?: CallEvent;
   /**

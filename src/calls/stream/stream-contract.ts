@@ -1,4 +1,4 @@
-// The contract for bot streams: the command that begins or ends a stream, and a stream's events.
+// The contract for bot streams: the command that starts or ends a stream, and a stream's events.
 
 import { z } from 'zod';
 import { callCommand, callEvent } from '../contract/definitions.ts';

@@ -81,7 +81,7 @@ export function readBareNumber(digits: string, reading: NumberReading): TargetRe
 
 /**
  * Reads a number for a default country. Because the same digits may be valid in several ways, we
- * try these readings in order: a number that begins with the country's own code, which is unlikely
+ * try these readings in order: a number that starts with the country's own code, which is unlikely
  * to be chance; a national number (for the US, `tel:6562345678` is in Tampa, not in Singapore); a
  * number that is only valid with a `+`; and finally one of the country's fictional numbers.
  */

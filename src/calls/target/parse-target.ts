@@ -16,7 +16,7 @@ const maxUserLength = 128;
 /** E.164 allows 15 digits. */
 const globalDigits = /^[0-9]{3,15}$/;
 /**
- * Longer than E.164 allows, because a number without `+` may begin with a dialling prefix such as
+ * Longer than E.164 allows, because a number without `+` may start with a dialling prefix such as
  * `00` or `011`.
  */
 const dialledDigits = /^[0-9]{3,20}$/;

@@ -1,4 +1,4 @@
-// The contract for transfers: the command that begins one, its events, and the summary of the last
+// The contract for transfers: the command that starts one, its events, and the summary of the last
 // transfer in the terminal event.
 
 import { z } from 'zod';

@@ -43,7 +43,7 @@ export function isSilence({ kind, sipStatus }: AttemptFailure): boolean {
 
 /**
  * Parses a Retry-After header, e.g. `120 (in maintenance);duration=3600` (RFC 3261, section 20.33).
- * @returns undefined if the header doesn't begin with a number
+ * @returns undefined if the header doesn't start with a number
  */
 export function retryAfterSeconds(header: string | undefined): number | undefined {
   const digits = /^\s*(\d{1,9})(?:\s|\(|;|$)/.exec(header ?? '')?.[1];

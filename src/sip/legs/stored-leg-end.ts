@@ -98,7 +98,7 @@ const alreadyCancelled = 'internal server error canceling transaction id';
 
 /**
  * Sends ACK and BYE.
- * @returns undefined if the engine doesn't know the dialog
+ * @returns undefined if the engine doesn't have the dialog
  */
 async function hangUp(
   link: EngineLink,
@@ -140,9 +140,9 @@ function resultOfBye(result: TransactionResult): LegEndResult | undefined {
 }
 
 /**
- * Builds a BYE outside of any dialog that the engine knows. Engines don't accept a Route header
- * from their clients, so all we can use of the route set is its first hop, as the address to send
- * to. Proxies that record-routed forward the BYE by its request URI.
+ * Builds a BYE outside of any dialog that the engine has. Engines don't accept a Route header from
+ * their clients, so all we can use of the route set is its first hop, as the address to send to.
+ * Proxies that record-routed forward the BYE by its request URI.
  *
  * @returns undefined if part of the dialog's identity wasn't stored
  */

@@ -200,7 +200,7 @@ export async function probeGateway(
 /**
  * Interprets the response to OPTIONS. Many gateways that accept calls respond with 401, 403, 404 or
  * 405, because the probe's user doesn't exist. That's why any response is a sign of life, unless it
- * reports a server problem. A 501 only means that the server doesn't know the method.
+ * reports a server problem. A 501 only means that the server doesn't implement the method.
  */
 function probeResultOf(result: TransactionResult): ProbeResult {
   switch (result.kind) {
