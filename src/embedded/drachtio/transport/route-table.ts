@@ -16,8 +16,8 @@ export class RouteTable {
   readonly #counts = new Map<ControlClient, number>();
 
   /**
-   * Adds a route. Adding the same route again has no effect, because drachtio-srf resends all of its
-   * routes whenever it adds one. Returns false if the client has too many routes.
+   * Adds a route. Adding the same route again has no effect, because drachtio-srf resends all of
+   * its routes whenever it adds one. Returns false if the client has too many routes.
    */
   add(client: ControlClient, verb: string): boolean {
     const turn = this.#turns.get(verb) ?? { clients: [], next: 0 };
