@@ -1,4 +1,5 @@
-// Captures in SQL. We write a capture once, after the call has ended, and delete it with the call.
+// Stores captures in the database. We write a capture only once, after the call has ended, and
+// delete the capture together with the call.
 
 import { promisify } from 'node:util';
 import { deflateRaw, deflateRawSync, inflateRaw } from 'node:zlib';
@@ -63,8 +64,8 @@ export const captureSchema = z.object({
 
 export type StoredCapture = { readonly callId: string; readonly capture: CaptureView };
 
-// Doesn't replace an existing capture. A call has one owner at a time, and the first owner to write
-// a capture has usually seen most of the call.
+// Doesn't replace an existing capture. A call has only one owner at a time, and usually the first
+// owner that writes a capture has seen most of the call.
 const writeStatement = {
   name: 'write captures',
   text: `
@@ -77,8 +78,8 @@ on conflict do nothing`,
 } as const;
 
 /**
- * A SIP transaction's messages resemble each other and fit into a 4 KB window. zlib's defaults
- * would allocate and clear 270 KB for each call.
+ * A SIP transaction's messages resemble each other, so a 4 KB window is enough. With its defaults,
+ * zlib would allocate and clear 270 KB for each call.
  */
 const packing = { level: 1, windowBits: 12, memLevel: 5 };
 
@@ -127,8 +128,8 @@ export async function readCapture(
 }
 
 /**
- * Maximum length of a text that we compress on this thread. For a one-minute call that takes about
- * 20 µs, a quarter of what using another thread would cost.
+ * We compress texts up to this length on this thread. For a one-minute call that takes about 20 µs,
+ * which is a quarter of what it would cost to use another thread.
  */
 const maxLengthOnThisThread = 8_192;
 
@@ -143,7 +144,8 @@ async function packed(value: SipLogView | AudioView | CallNotesView): Promise<st
 }
 
 /**
- * @returns undefined if the column is null, or if a different version wrote it in an unknown form
+ * @returns undefined if the column is null, or if a different version has written it in a format
+ *   that we don't know
  */
 async function unpacked<Schema extends z.ZodType>(
   bytes: Buffer | null,

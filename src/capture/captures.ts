@@ -1,5 +1,5 @@
-// Captures this process's calls while they are up, and stores each capture after all the call's SIP
-// has ended.
+// Captures this process's calls while they are up, and stores each capture once all of the call's
+// SIP dialogs and transactions have ended.
 
 import { LRUCache } from 'lru-cache';
 import { CallNotes } from '../calls/capture/call-notes.ts';
@@ -30,7 +30,7 @@ type Live = {
   isHeard?: true;
   /** Requests the audio from the media worker. Undefined while no session is open. */
   askAudio?: (() => void) | undefined;
-  /** Callbacks for readers that are waiting for the media worker's audio. */
+  /** Called for readers that are waiting for the media worker's audio. */
   readonly waiting: Set<() => void>;
 };
 
@@ -43,13 +43,13 @@ export type CapturesOptions = {
 };
 
 /**
- * Maximum number of calls in memory, at about 10 KB each. A node never has this many calls, so the
- * limit only evicts calls that never finish.
+ * Maximum number of calls in memory, at about 10 KB each. Because a node never has this many live
+ * calls, the limit only evicts calls that never finish.
  */
 const maxCalls = 5_000;
 /**
- * We store a finished call after one to two of these intervals. By then, the media worker's last
- * report has arrived and other calls can share the statement.
+ * We store a finished call after one to two of these intervals. By then, the media worker's final
+ * report has arrived, and several calls can share one statement.
  */
 const sweepMs = 500;
 const maxBatch = 50;
@@ -65,9 +65,9 @@ export class Captures implements SipCapture {
   readonly #sipCallIdOf: CapturesOptions['sipCallIdOf'];
   readonly #live = new LRUCache<CallId, Live>({ max: maxCalls });
   readonly #bySipCallId = new LRUCache<string, Owner>({ max: 2 * maxCalls });
-  /** Calls that finished since the last sweep. */
+  /** Calls that have finished since the last sweep. */
   #justFinished = new Set<CallId>();
-  /** Calls that finished before the last sweep and will be stored by the next. */
+  /** Calls that finished before the last sweep. The next sweep will store them. */
   #finished = new Set<CallId>();
   #sweepTimer: NodeJS.Timeout | undefined;
   readonly #writer: Batcher<StoredCapture, undefined>;
@@ -128,7 +128,7 @@ export class Captures implements SipCapture {
   }
 
   /**
-   * Returns everything captured for a call so far.
+   * Returns everything that we've captured for a call so far.
    *
    * @returns undefined if this process doesn't have the call in memory
    */
@@ -136,7 +136,7 @@ export class Captures implements SipCapture {
     const live = this.#live.get(callId);
     if (live === undefined) return undefined;
     const { askAudio, waiting } = live;
-    // Once the call has finished, the media worker sends its last report unasked.
+    // Once the call has finished, the media worker sends its final report without a request.
     if (askAudio !== undefined && !this.#finished.has(callId) && !this.#justFinished.has(callId)) {
       let settle = (): void => undefined;
       const reported = new Promise<void>((resolve) => {
@@ -151,8 +151,8 @@ export class Captures implements SipCapture {
   }
 
   /**
-   * Schedules the capture for storing. Call this when all the call's SIP has ended. The media
-   * worker's last report follows a moment later.
+   * Schedules the capture for storing. Call this once all of the call's SIP dialogs and
+   * transactions have ended. The media worker's final report arrives a moment later.
    */
   finish(callId: CallId): void {
     if (this.#live.get(callId) === undefined || this.#finished.has(callId)) return;
@@ -182,10 +182,10 @@ export class Captures implements SipCapture {
     if (live === undefined) return;
     const capture = viewOf(live);
     try {
-      // Keep the capture in memory until it can be read from SQL.
+      // Keep the capture in memory until it can be read from the database.
       if (Object.keys(capture).length > 0) await this.#writer.add({ callId, capture });
     } catch (error) {
-      // We lose the capture, but the call must still end.
+      // Although we lose the capture, the call must still end.
       this.#logger.warn({ err: error, callId }, 'cannot store the capture of a call');
     }
     this.#live.delete(callId);

@@ -43,9 +43,9 @@ function placeOf({ address, port }: LoggedMessage): Place {
 }
 
 /**
- * Guesses a message's receiver, because a captured message names only its sender. We take the
- * sender of a message in the other direction, preferably one with the same Call-ID, which comes
- * from the same gateway.
+ * Guesses a message's receiver, because a captured message names only its sender. We use the sender
+ * of a message in the opposite direction, preferably of a message with the same Call-ID, because
+ * that message comes from the same gateway.
  */
 function receiverOf(message: LoggedMessage, all: readonly LoggedMessage[]): Place {
   const answers = all.filter(({ isOurs, address }) => isOurs !== message.isOurs && address !== '');
@@ -72,8 +72,8 @@ function ipPacket(from: Place, to: Place, payload: Buffer): Buffer {
 }
 
 /**
- * Omits the checksums, because 0 means "no checksum" in UDP and pcap readers ignore the IP
- * checksum.
+ * We don't compute the checksums, because 0 means "no checksum" in UDP, and pcap readers ignore the
+ * IP checksum.
  */
 function ip4Header(from: Place, to: Place, { length }: Buffer): Buffer {
   const header = Buffer.alloc(20);

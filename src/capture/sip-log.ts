@@ -12,19 +12,20 @@ export type LoggedMessage = Omit<SipMessage, 'at'> & {
 
 export type SipLogView = {
   readonly messages: readonly LoggedMessage[];
-  /** Number of messages that were dropped for lack of room. */
+  /** The number of messages that were dropped because of the size limit. */
   readonly left: number;
 };
 
-/** Maximum size of a call's messages, as JSON before compression. */
+/** Limits the size of a call's messages, as JSON before compression. */
 const maxBytes = 60_000;
-/** Beyond this size, further messages lose their bodies. */
+/** Once this size has been reached, we drop the bodies of further messages. */
 const bodiesUpTo = 40_000;
 /**
- * Maximum length of one message. The socket accepts much longer messages, but no reader needs more.
+ * Longer messages are truncated. The socket accepts much longer messages, but nobody needs to read
+ * them.
  */
 const maxTextLength = 6_000;
-/** What a message takes in addition to its text. */
+/** The size of a message in addition to its text. */
 const overheadBytes = 120;
 
 export class SipLog {
@@ -73,8 +74,8 @@ const passwordInUri = /\b(sips?:[^\s:@<>;"]{1,256}):[^\s@<>;"]{1,256}@/gi;
 const keyInSdp = /^(a=crypto:\S+ \S+|k=)[^\r\n]*/gim;
 
 /**
- * Removes secrets (responses to challenges, tokens, keys, passwords) from a SIP message. Header
- * names stay, so readers can see that something was removed.
+ * Removes secrets (responses to challenges, tokens, keys, passwords) from a SIP message, but not the
+ * header names, so readers can see that something was removed.
  */
 export function redact(text: string): string {
   return text

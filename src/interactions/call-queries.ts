@@ -1,5 +1,5 @@
-// The port for reading calls, i.e. the interactions view, and single calls with their timeline,
-// context, notifications and delivery attempts.
+// The port for reading calls. It covers the interactions view, and single calls with their
+// timeline, context, notifications and delivery attempts.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type {
@@ -24,20 +24,20 @@ export type CallSummary = {
   readonly state: CallState;
   /** The `Status` column of the interactions view. */
   readonly status: InteractionStatus;
-  /** The call's place in its trunk's queue while it is queued. 1 is the next call. */
+  /** The call's place in its trunk's queue. The next call to be dialled has place 1. */
   readonly queuePosition?: number;
   readonly target: string;
   readonly caller: string;
   readonly trunk?: string;
   readonly machineDetection: string;
-  /** The verdict so far. Undefined if detection has not decided. */
+  /** The current verdict. Undefined if detection hasn't decided yet. */
   readonly verdict?: AmdEventName;
-  /** Reason for the verdict: `fax-tone`, `short-greeting`, … */
+  /** The reason for the verdict, e.g. `fax-tone` or `short-greeting`. */
   readonly verdictReason?: string;
-  /** True if a machine's beep was heard. */
+  /** True if we have detected a machine's beep. */
   readonly beep?: true;
   readonly outcome?: CallOutcome;
-  /** The party that caused the failure. Undefined if the call did not fail. */
+  /** The party that caused the failure. Undefined if the call hasn't failed. */
   readonly fault?: CallFault;
   readonly sipStatus?: number;
   readonly reason?: string;
@@ -105,7 +105,7 @@ export type CallQueries = {
   ): Promise<
     { readonly calls: readonly CallSummary[]; readonly nextCursor?: string } | 'bad-cursor'
   >;
-  /** Reads the state for hang-ups and commands. These must not queue behind other reads. */
+  /** Reads the state for hang-ups and commands, which must not queue behind other reads. */
   state(scope: CallScope, callId: string): Promise<CallState | undefined>;
   details(scope: CallScope | AppScope, callId: string): Promise<CallDetails | undefined>;
   context(scope: CallScope, callId: string): Promise<CallContext | undefined>;

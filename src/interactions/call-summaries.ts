@@ -31,9 +31,9 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
 };
 
 /**
- * The verdict. After the call, we find it in the end event. While the call is up, we use the last
- * deciding `amd` event, because a later verdict corrects an earlier one. Few calls are up at any
- * time, so this doesn't read many events.
+ * The verdict. After the call, the verdict is in the end event. While the call is up, we use the
+ * last deciding `amd` event, because a later verdict corrects an earlier one. Few calls are up at
+ * any time, so this doesn't read many events.
  */
 const verdict = sql`
   case
@@ -59,8 +59,8 @@ const amdEvents = sql`
   end`;
 
 /**
- * Selects single fields of the request, since the metadata can be 16 KiB and a page can list 200
- * calls.
+ * Selects single fields of the request instead of the whole request, because the metadata can be
+ * 16 KiB and a page can list 200 calls.
  */
 export const summaryColumns = sql`
   call_id, sid, conversation_id, bot_id, state, status, outcome, sip_status, accepted_at, ringing_at, answered_at, ended_at,
@@ -235,9 +235,9 @@ function formatTarget(target: DialTarget): string {
  * A column for queries on `calls`: the call's place in its trunk's queue. 1 is the next call. Null
  * if the call isn't queued any more.
  *
- * A trunk's calls are taken in order of acceptance, then by id. So we count the calls before this
- * one, ignoring any that are too old to be dialled. `end_published_at is null` lets the planner use
- * the index on open calls.
+ * A trunk's calls are dialled in order of acceptance, then by id. So we count the calls ahead of
+ * this call, ignoring any that are too old to be dialled. `end_published_at is null` lets the
+ * planner use the index on open calls.
  */
 export const queuePosition = sql`
   case when calls.end_published_at is null and calls.ended_at is null and calls.dial_started_at is null then (

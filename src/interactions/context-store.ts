@@ -1,5 +1,5 @@
-// The `call-context` bucket, which bot flows read while a call is up. SQL and the events contain
-// the contexts too, so losing the bucket doesn't lose any data.
+// The `call-context` bucket, which bot flows read while a call is up. We don't lose any data if the
+// bucket is lost, because the database and the events also contain the contexts.
 
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
@@ -23,24 +23,25 @@ export type ContextStore = {
    */
   get(key: string): Promise<CallContext | undefined>;
   /**
-   * Writes the context if the bucket still holds `revision` (0: no entry). Returns the new
-   * revision, or undefined if another writer was faster.
+   * Writes the context if the entry's revision is still `revision`, where 0 means that there is no
+   * entry. Returns the new revision, or undefined if another writer was faster.
    */
   replace(key: string, context: StoredContext, revision: number): Promise<number | undefined>;
   /**
-   * Returns the current revision and its event's sequence. Both are 0 if there is no entry.
+   * Returns the current revision and the sequence of the event that the entry comes from. Both
+   * numbers are 0 if there is no entry.
    */
   revisionOf(key: string): Promise<{ readonly eventSequence: number; readonly revision: number }>;
 };
 
-/** Error code `wrong last sequence` of nats-server. */
+/** nats-server's error code for `wrong last sequence`. */
 const wrongLastSequence = 10_071;
 
 export function contextKey(call: { readonly botId: string; readonly callId: string }): string {
   return `${call.botId}.${call.callId}`;
 }
 
-/** Opens the bucket, which `ensureStreams` must have created. */
+/** Opens the bucket. `ensureStreams` must have created it before. */
 export async function openContextStore(connection: EventConnection): Promise<ContextStore> {
   const name = streamNames(connection.prefix).contextBucket;
   const bucket = await new Kvm(connection.jetstream).open(name);

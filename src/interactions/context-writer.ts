@@ -1,7 +1,7 @@
 // Copies contexts from events to the `call-context` bucket, where bot flows read them. An older
-// context never replaces a newer one, even if two processes write at the same time. Each stored
-// context carries its event's sequence, and a write succeeds only if the bucket still holds the
-// revision that the writer last saw.
+// context never replaces a newer one, even if two processes are writing at the same time, because
+// each stored context contains its event's sequence, and a write succeeds only if the entry still
+// has the revision that the writer last read.
 
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -9,11 +9,12 @@ import { contextOf } from '../calls/contract/event-table.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 
 /**
- * Cache size. A process never has nearly as many live calls, and a miss only costs one more read.
+ * Cache size. A process has far fewer live calls, and a cache miss only costs one more read.
  */
 const maxRemembered = 5_000;
 /**
- * Retries are rare. Two processes write the same context only while one is taking over the call.
+ * Retries are rare, because two processes write the same context only while one of them is taking
+ * over the call.
  */
 const maxTries = 5;
 
@@ -27,8 +28,8 @@ type KnownContext = {
 };
 
 /**
- * Returns a function that resolves when the bucket holds the event's context or a newer one. It
- * does nothing for events without a context.
+ * Returns a function that resolves once the bucket contains the event's context or a newer one. For
+ * events without a context, the function doesn't do anything.
  */
 export function createContextWriter(
   contexts: Pick<ContextStore, 'replace' | 'revisionOf'>,

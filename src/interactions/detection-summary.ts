@@ -13,15 +13,15 @@ export type DetectionVerdict = {
 };
 
 export type DetectionSummary = {
-  /** Number of calls in the summary, which covers the newest answered calls with detection. */
+  /** The number of calls. The summary covers the newest answered calls with detection. */
   readonly calls: number;
   readonly since: string;
   readonly verdicts: readonly DetectionVerdict[];
 };
 
 /**
- * Maximum number of calls in a summary. That's what a page can show, and the query takes some 100
- * ms.
+ * Limits the calls in a summary. A page can't show more calls, and the query already takes some
+ * 100 ms with this many.
  */
 const maxCalls = 2_000;
 const periodMs = 86_400_000;

@@ -1,4 +1,4 @@
-// Implements `CallQueries` on SQL. For a live call, the context comes from the context bucket.
+// Implements `CallQueries` with SQL. A live call's context is read from the context bucket.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type { CallState } from '../calls/contract/call-words.ts';
@@ -95,7 +95,7 @@ async function context(
   scope: CallScope,
   callId: string,
 ): Promise<CallContext | undefined> {
-  // Query SQL first, because the bucket's keys don't show which account owns a call.
+  // Query the database first, because the bucket's keys don't show which account owns a call.
   const { rows } = await queries.query<{
     metadata: Metadata;
     final: CallContext | null;

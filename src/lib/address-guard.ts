@@ -1,7 +1,7 @@
-// Guards against SSRF: a client must not point us at this machine, the private network or a cloud's
-// metadata service by naming it as a receiver of notifications or audio. We check addresses at
-// connection time. Otherwise a name could resolve to a harmless address for the check and to a
-// private one for the connection.
+// Guards against SSRF. A client must not be able to make us connect to this machine, the private
+// network or a cloud's metadata service by naming it as a receiver of notifications or audio. We
+// check addresses at connection time, because otherwise a name could resolve to a harmless address
+// for the check and to a private address for the connection.
 
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -10,7 +10,7 @@ import { createHostResolver, type Resolver } from './host-resolver.ts';
 
 export class AddressNotAllowedError extends Error {
   constructor() {
-    // We leave the address out because it could reveal something about the network.
+    // The message omits the address, which could reveal something about the network.
     super('the address is private, local or reserved');
     this.name = 'AddressNotAllowedError';
   }
@@ -19,13 +19,13 @@ export class AddressNotAllowedError extends Error {
 export type AddressGuard = {
   isAddressAllowed(address: string): boolean;
   /**
-   * Checks an IP literal, in any notation that URLs normalise. Host names can't be checked until
-   * they are resolved, so they pass here unless no address is allowed at all.
+   * Checks an IP literal, in any notation that URLs normalise. We can't check host names until they
+   * have been resolved, so host names pass here unless no address is allowed at all.
    */
   isHostAllowed(url: URL): boolean;
   /**
-   * Pass this to the socket. It resolves the name and rejects it if even one of its addresses is
-   * forbidden.
+   * Pass this to the socket. The function resolves the name and rejects it if even one of the
+   * addresses is forbidden.
    */
   readonly lookup: LookupFunction;
 };
@@ -88,7 +88,7 @@ function isWithin(address: Address, [network, bits]: [Address, number]): boolean
 }
 
 /**
- * All global unicast addresses are in 2000::/3. Anything outside isn't public: NAT64
+ * All global unicast addresses are in 2000::/3. Anything outside isn't public, i.e. NAT64
  * (64:ff9b::/96, 64:ff9b:1::/48), IPv4-compatible (::/96), unique local, link-local, site-local and
  * multicast addresses. `isPublicIPv6` also excludes the ranges inside 2000::/3 that embed an IPv4
  * address (6to4, Teredo) or are reserved.

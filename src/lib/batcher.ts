@@ -1,6 +1,6 @@
-// Group commit: items that arrive while a batch is being written share the next batch. Under light
-// load that means each item is written immediately, and under heavy load one statement carries many
-// items. We never hold a write back on a timer.
+// Implements group commit, which means that items that arrive while a batch is being written share
+// the next batch. Under light load each item is written immediately, and under heavy load one
+// statement writes many items. We never delay a write with a timer.
 
 type Waiting<Item, Result> = {
   readonly item: Item;
@@ -9,9 +9,9 @@ type Waiting<Item, Result> = {
 };
 
 export type BatcherOptions = {
-  /** Maximum number of items in one batch. Bounds the size of the statement. */
+  /** Bounds the size of the statement by limiting the items in one batch. */
   readonly maxBatch: number;
-  /** Maximum number of waiting items, to bound memory. Any further item is rejected. */
+  /** Bounds memory. If this many items are waiting, we reject any further item. */
   readonly maxWaiting: number;
   /** Maximum number of concurrent writes. */
   readonly concurrency: number;
@@ -22,7 +22,7 @@ export type BatcherOptions = {
   readonly wholeTurns?: boolean;
 };
 
-/** Rejects an item because too many are waiting. */
+/** An item was rejected because too many items are waiting. */
 export class BatchQueueFullError extends Error {}
 
 /**

@@ -1,8 +1,9 @@
 import { type Bound, within } from './within.ts';
 
 /**
- * Waits until a condition holds. Code that may change the condition calls `notify`, and each waiter
- * then checks again. Waiters belong to calls or other bounded work, which bounds their number too.
+ * Waits until a condition becomes true. Code that may change the condition calls `notify`, and each
+ * waiter then checks again. Each waiter belongs to a phone call or other bounded work, so the
+ * number of waiters is bounded, too.
  */
 export class Changes {
   readonly #checks = new Set<() => void>();

@@ -1,6 +1,6 @@
-// Closes parts in reverse order of opening, because each part may use anything opened before it. If
-// a part doesn't close in time, we leave it behind and name it in the result. That way, closing
-// everything never exceeds the given time.
+// Closes the process's parts in reverse order of opening, because each part may use anything opened
+// before it. If a part doesn't close in time, we go on without it and name it in the result. That
+// way, closing everything never exceeds the given time.
 
 import type { Logger } from './logger.ts';
 import { within } from './within.ts';
@@ -9,8 +9,8 @@ export type CloserOptions = {
   /** Time set aside for this part, no matter how long the parts before it take. */
   readonly reservedMs?: number;
   /**
-   * If true, this part stays open unless every part opened after it has closed. A part that was
-   * left behind may still be using it.
+   * If true, we don't close this part until every part opened after it has closed, because a part
+   * that was left behind may still be using it.
    */
   readonly isLast?: boolean;
 };
@@ -22,7 +22,7 @@ type Closer = CloserOptions & { readonly name: string; readonly close: () => unk
  * longer.
  */
 const partTimeoutMs = 1_000;
-/** Used after a failed start. A shutdown has the same time once its calls have ended. */
+/** Used after a failed start. A shutdown has the same time once all calls have ended. */
 const defaultTimeoutMs = 5_000;
 
 export class Closers {
@@ -64,7 +64,7 @@ export class Closers {
       const boundMs = closer.reservedMs === undefined ? Math.min(leftMs, partTimeoutMs) : leftMs;
       const isAllowed = closer.isLast !== true || this.#closing.size === 0;
       this.#closing.add(closer);
-      // Call `close` even with no time left: most parts close immediately anyway.
+      // Call `close` even if there is no time left, because most parts close immediately anyway.
       if (isAllowed) await within(this.#close(closer), boundMs);
       if (this.#closing.has(closer))
         this.#logger.warn(

@@ -10,7 +10,7 @@ const maxTimerMs = 2_147_483_647;
 export const timerMs = z.coerce.number().int().max(maxTimerMs);
 
 /**
- * A list of networks. `none` means an empty list, because we treat an empty variable as unset.
+ * A list of networks. We treat an empty variable as unset, so an empty list is written as `none`.
  */
 export const networks = z
   .string()
@@ -33,7 +33,7 @@ export const networks = z
     ),
   );
 
-/** A list that can't include every address, because then any client could claim any address. */
+/** If the list could include every address, any client could pretend to have any address. */
 export const trustedNetworks = networks.refine(
   (cidrs) => cidrs.every((cidr) => !cidr.endsWith('/0')),
   'must not be every address',
@@ -60,8 +60,8 @@ export const drachtioUrl = z.string().transform((text, context) => {
 });
 
 /**
- * Checks little more than the scheme. An unreachable server may come up later, but text that isn't
- * an address will never work.
+ * Checks little more than the scheme. A server that is unreachable now may be started later, but
+ * text that isn't an address will never work.
  */
 function isAddressOf(schemes: readonly string[], text: string): boolean {
   const [, scheme = '', rest = ''] = /^([a-z]+):\/\/(.*)$/i.exec(text.trim()) ?? [];

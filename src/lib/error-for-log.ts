@@ -1,5 +1,5 @@
-// Strips client data from errors before they are logged. Database drivers attach the failed
-// statement's values to the error, and these can be phone numbers, addresses or whole rows.
+// Strips client data from errors before we log them. Database drivers attach the failed statement's
+// values to the error, and these values can be phone numbers, addresses or whole rows.
 
 import { stdSerializers } from 'pino';
 
@@ -8,7 +8,7 @@ import { stdSerializers } from 'pino';
  * JSON. The pool's errors carry the connection with its prepared statements.
  */
 const fieldsWithValues = ['detail', 'where', 'client'] as const;
-/** How many nested causes we print. No driver nests them more deeply. */
+/** We print this many nested causes, because no driver nests causes more deeply. */
 const maxCauses = 8;
 
 /** The logger's serializer for the `err` field. */

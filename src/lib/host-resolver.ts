@@ -1,6 +1,6 @@
-// Resolves receivers' host names. One receiver's slow name server must not delay the others. With
-// the system resolver (getaddrinfo) it would, because each pending look-up blocks one of Node's
-// four pool threads.
+// Resolves receivers' host names. One receiver's slow name server must not delay other receivers,
+// which would happen with the system resolver (getaddrinfo), because each pending look-up blocks
+// one of Node's four pool threads.
 
 import { type LookupAddress, lookup, promises } from 'node:dns';
 import { takeTurns } from '../lib/turns.ts';
@@ -9,22 +9,21 @@ import { takeTurns } from '../lib/turns.ts';
 export type Resolver = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /**
- * Time limit for the first try. The second try gets longer, but together they stay well below the
- * time-out of a delivery attempt.
+ * Time-out for the first try. The second try has a longer time-out, but both tries together take
+ * much less time than a delivery attempt may take.
  */
 const queryTimeoutMs = 1_500;
 const queryTries = 2;
 /**
- * Maximum number of concurrent look-ups in the system resolver. This keeps pool threads free for
- * other work.
+ * Limits concurrent look-ups in the system resolver, which keeps pool threads free for other work.
  */
 const maxSystemLookups = 2;
-/** Maximum number of names waiting for the system resolver. Any further look-up fails. */
+/** If this many names are waiting for the system resolver, any further look-up fails. */
 const maxWaiting = 500;
 
 /**
- * The name servers don't know the name or can't be reached, but the system resolver may still know
- * it.
+ * With these codes, the name servers don't know the name or can't be reached, but the system
+ * resolver may still know the name.
  */
 const fallBackCodes = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED', 'ENONAME', 'ENOTIMP']);
 

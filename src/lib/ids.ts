@@ -1,5 +1,6 @@
-// Identifiers that clients send in paths, queries, headers, bodies and messages. Each has one of
-// two forms. Neither form allows characters that the database rejects or values too long to index.
+// Identifiers that clients send in paths, queries, headers, bodies and messages. There are two
+// forms of identifiers, and neither of them allows characters that the database rejects or values
+// that are too long to index.
 
 import { z } from 'zod';
 

@@ -1,5 +1,5 @@
-// Starts work that nothing awaits. An unhandled rejection would end the process, so fire-and-forget
-// work must either start here or handle its own failures.
+// Starts work that no code awaits. An unhandled rejection would crash the process, so
+// fire-and-forget work must either be started here or handle its own errors.
 
 import type { Logger } from './logger.ts';
 

@@ -3,7 +3,7 @@
 import type { z } from 'zod';
 
 /**
- * Use as `schema.safeParse(value, { error: describeIssues })`.
+ * Pass this to zod, as in `schema.safeParse(value, { error: describeIssues })`.
  * @returns undefined to keep zod's own message
  */
 export function describeIssues(issue: z.core.$ZodRawIssue): string | undefined {

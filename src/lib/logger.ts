@@ -1,5 +1,5 @@
-// One pino logger for the process. Messages are static, and fields carry the data. Put phone
-// numbers and SIP URIs only under `pii`, which is redacted. Never pass a secret to a log call.
+// The process's only pino logger. Log messages are static, so put the data into fields. Phone
+// numbers and SIP URIs may only appear under `pii`, which is redacted. Never log a secret.
 
 import { isMainThread } from 'node:worker_threads';
 import { type Logger as PinoLogger, pino } from 'pino';
@@ -11,14 +11,14 @@ export type Logger = PinoLogger;
 export const logSerializers = { err: errorForLog };
 
 /**
- * Creates the logger. An `error` pages an operator, and a `warn` deserves a look this week. `info`
- * is one line per step in the life of a call or the process, while `debug` may go down to single
- * packets.
+ * Creates the logger. An `error` pages an operator, and a `warn` is something to look into this
+ * week. At `info` we log one line per step in a call's or the process's life cycle, whereas at
+ * `debug` we may log single packets.
  */
 export function createLogger(options: {
   readonly level: string;
   readonly nodeId: string;
-  /** For commands that print data for other programs on stdout. */
+  /** Set this for commands that print data for other programs on stdout. */
   readonly toStderr?: boolean;
   /** Writes readable lines for a terminal. Default: JSON lines. */
   readonly pretty?: boolean;
@@ -50,8 +50,8 @@ function destination(options: {
 }
 
 /**
- * Writes readable lines. At level `info` it drops the threads' own `info` lines, because the code
- * that started a thread logs the same success.
+ * Writes readable lines. At level `info`, the threads' own `info` lines are dropped, because the
+ * code that started the thread logs the same success.
  */
 function forPeople(level: string, fd: number) {
   const stream = pretty({

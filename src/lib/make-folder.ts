@@ -1,5 +1,5 @@
-// A `mkdir -p` that always returns. Node's own version retries forever inside folders that don't
-// allow new ones, e.g. /proc.
+// A `mkdir -p` that always returns. Node's own version retries forever inside folders in which no
+// new folders can be created, e.g. /proc.
 
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -20,7 +20,7 @@ export async function makeFolder(path: string): Promise<string | undefined> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
-    // Another process may have created it in the meantime.
+    // Another process may have created the folder in the meantime.
     if (!(await isFolder(path))) throw error;
   }
   return first ?? path;

@@ -1,8 +1,8 @@
-// Tells a mistyped name from one that belongs to another system. Getting it wrong costs something
-// either way: if we accept a typo, the setting silently does nothing, and if we reject a foreign
-// name, we break a client that sends it on purpose.
+// Distinguishes a mistyped name from a name that belongs to a different system. A mistake is bad
+// either way. If we accept a typo, the setting silently does nothing, and if we reject a foreign
+// name, we break a client that sends the name on purpose.
 
-/** We never treat a longer name as a typo. */
+/** Longer names are never treated as typos. */
 const maxNameLength = 64;
 
 /**
@@ -41,14 +41,14 @@ function distanceBetween(given: readonly string[], meant: readonly string[]): nu
 }
 
 /**
- * Returns true if `given` is the known name plus another word, as in `machine_detection_url`. That
- * isn't a typo.
+ * Returns true if `given` is the known name plus another word, as in `machine_detection_url`. We
+ * don't treat such a name as a typo.
  */
 function isLongerName(given: readonly string[], meant: readonly string[]): boolean {
   return given.length > meant.length + 1 && isSame(given.slice(0, meant.length), meant);
 }
 
-/** One edit per five letters, but at least one and at most three. */
+/** We allow one edit per five letters, but at least one and at most three. */
 function maxEdits(length: number): number {
   return Math.min(3, Math.max(1, Math.floor(length / 5)));
 }
@@ -76,14 +76,14 @@ function isSame(one: readonly string[], other: readonly string[]): boolean {
 
 const unit = /(?:in)?(?:m?s|m?secs?|millis|(?:milli)?seconds?|mins?|minutes?)$/;
 
-/** Returns true for `timeout`, `timeoutMs` or `timeoutSeconds` instead of `timeoutInMs`. */
+/** Recognises `timeout`, `timeoutMs` or `timeoutSeconds` as `timeoutInMs`. */
 function isOnlyTheUnitWrong(given: string, meant: string): boolean {
   if (!meant.endsWith('ms')) return false;
   const quantity = meant.replace(unit, '');
   return given === quantity || given.replace(unit, '') === quantity;
 }
 
-/** Normalises case, `_` and `-`, so that names that differ only in these compare equal. */
+/** Normalises case and removes `_` and `-`, so these don't matter in a comparison. */
 function lettersOf(name: string): readonly string[] {
   return Array.from(name.replaceAll(/[_-]/g, ''), (letter) => letter.toLowerCase());
 }

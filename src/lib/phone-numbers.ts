@@ -1,6 +1,6 @@
-// Checks numbers against the world's numbering plans, using Google's libphonenumber. Only this file
-// imports it. We need the complete metadata in `/max`. With less, the library could only guess a
-// number's validity from its length.
+// Checks numbers against the world's numbering plans. This is the only file that imports Google's
+// libphonenumber. We need the complete metadata in `/max`, because with less metadata the library
+// would only check a number's length.
 
 import {
   type CountryCode,
@@ -16,7 +16,7 @@ export function isCountry(text: string): text is CountryCode {
 }
 
 /**
- * Explains why a number can't exist. We check only the country code and the length. So fictional
+ * Explains why a number can't exist. We check only the country code and the length, so fictional
  * numbers pass, and so do numbers in ranges that are newer than the library.
  *
  * @param digits E.164, without the `+`
@@ -38,7 +38,7 @@ export function whyImpossible(digits: string): string | undefined {
   }
 }
 
-/** Returns true for a complete E.164 number, without the `+`, in an assigned range. */
+/** Accepts a complete E.164 number, without the `+`, if its range is assigned. */
 export function isAssigned(digits: string): boolean {
   const number = parsePhoneNumberFromString(`+${digits}`);
   // The comparison is needed because the library drops a national prefix after the country code, as
@@ -46,22 +46,22 @@ export function isAssigned(digits: string): boolean {
   return number?.number === `+${digits}` && number.isValid();
 }
 
-/** Returns true if the digits begin with the country's code, e.g. `49` for `DE`. */
+/** Returns true if the digits start with the country's code, e.g. `49` for `DE`. */
 export function hasCountryCode(country: string, digits: string): boolean {
   return isCountry(country) && digits.startsWith(getCountryCallingCode(country));
 }
 
-/** A number that was dialled the national way, converted to E.164. */
+/** A number in its national format, converted to E.164. */
 export type NationalReading = {
   /** E.164, without the `+`. */
   readonly digits: string;
-  /** Whether the number's range is assigned. */
+  /** True if the number is in an assigned range. */
   readonly isAssigned: boolean;
 };
 
 /**
- * Reads digits the way people in `country` dial them: with or without the national prefix, or after
- * the international prefix.
+ * Reads digits the way people in `country` dial them, i.e. with or without the national prefix, or
+ * after the international prefix.
  *
  * @returns undefined if the digits can't be a phone number
  */

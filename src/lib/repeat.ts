@@ -2,13 +2,13 @@ import type { Logger } from './logger.ts';
 
 export type Repetition = {
   /**
-   * Ends a rest. Call it only after the data that a run should find has been stored. Otherwise the
-   * run could miss the data and go back to resting.
+   * Ends a rest. Call this only after storing the data that a run should find. Otherwise the run
+   * could miss the data, and the next rest would start.
    */
   wake(): void;
   /**
-   * Stops the repetition and waits for the current run. Work that may wait a long time must end
-   * when its signal aborts.
+   * Stops the repetition and waits for the current run. If the work may wait for a long time, it
+   * must end when its signal aborts.
    */
   stop(): Promise<void>;
 };
@@ -17,9 +17,9 @@ export type RepetitionOptions = {
   readonly name: string;
   readonly everyMs: number;
   /**
-   * How long to pause after a run that found nothing, instead of `everyMs`. Use this only if all
-   * code that creates work for the run is in this process and calls `wake`. Because the rest is
-   * bounded, a forgotten `wake` costs only a delay. Default: 0, which means no rests.
+   * Replaces `everyMs` after a run that found nothing to do. Use this only if all code that creates
+   * work for the run is in this process and calls `wake`. Because the rest is bounded, a forgotten
+   * `wake` only causes a delay. The default is 0, which means that there are no rests.
    */
   readonly maxRestMs?: number;
   readonly logger: Logger;
@@ -27,7 +27,7 @@ export type RepetitionOptions = {
 
 /**
  * Repeats work without overlapping runs. A failed run is logged, and the next run follows as usual.
- * The work should resolve with false if it left nothing for the next run.
+ * The work should resolve with false if there is nothing left to do for the next run.
  */
 export function repeat(
   { name, everyMs, maxRestMs = 0, logger }: RepetitionOptions,

@@ -1,14 +1,14 @@
-// W3C Trace Context. The `traceparent` header identifies the trace that a request belongs to, and
-// `tracestate` carries vendor data along the way. Nothing here throws on bad input: we ignore a bad
-// `traceparent` and start a new trace, and we ignore a bad `tracestate` without touching
-// `traceparent` (sections 3.2 and 3.3).
+// Implements W3C Trace Context. The `traceparent` header identifies the trace that a request
+// belongs to, and `tracestate` carries vendor-specific data. Bad input never causes an exception.
+// If `traceparent` is bad, we ignore it and start a new trace. If `tracestate` is bad, we ignore it
+// but still use `traceparent` (sections 3.2 and 3.3).
 
 export type TraceParent = {
   /** 32 hex digits. */
   readonly traceId: string;
   /** 16 hex digits. */
   readonly spanId: string;
-  /** Whether an earlier system may have recorded the trace. */
+  /** True if an earlier system may have recorded the trace. */
   readonly isSampled: boolean;
 };
 
@@ -34,11 +34,11 @@ export function writeTraceparent({ traceId, spanId, isSampled }: TraceParent): s
 
 /** Limit from section 3.3.1.1. */
 const maxMembers = 32;
-/** How many characters we pass on. Section 3.3.1.5 requires at least 512. */
+/** We pass on this many characters. Section 3.3.1.5 requires at least 512. */
 const maxKept = 512;
-/** Longer members are the first to be dropped. */
+/** Members that are longer than this are dropped first. */
 const longMember = 128;
-/** We don't parse longer headers. HTTP servers don't accept them either. */
+/** We don't parse longer headers, which HTTP servers don't accept either. */
 const maxStateLength = 16_384;
 /**
  * The key follows Level 2 of the specification (Level 1 allows one `@`). The value can't end with a
@@ -49,7 +49,7 @@ const memberForm =
 
 /**
  * Returns up to 512 characters of members, in their original order. If a key occurs twice, we keep
- * the first member, which is the newer one.
+ * the first of the two members, because it is newer.
  */
 export function parseTracestate(header: unknown): string | undefined {
   if (typeof header !== 'string' || header.length > maxStateLength) return undefined;

@@ -1,5 +1,5 @@
-// Limits concurrent work. Everything else waits for its turn in order of arrival, but urgent work
-// goes first.
+// Limits concurrent work. Any further work waits for its turn in order of arrival, except that
+// urgent work goes first.
 
 type Turns = <Result>(work: () => Promise<Result>, how?: TurnOptions) => Promise<Result>;
 
@@ -7,7 +7,7 @@ type TurnOptions = { readonly isUrgent?: boolean };
 
 type TurnLimits = {
   readonly running: number;
-  /** Maximum length of both queues together. Any further work is rejected. */
+  /** Limits the length of both queues together. Beyond that, work is rejected. */
   readonly waiting: number;
   /** Work that has waited this long is rejected. Default: no limit. */
   readonly waitMs?: number;

@@ -2,8 +2,8 @@
 
 /**
  * Returns true if a host follows the scheme. With http, https, ws and wss, `new URL` doesn't notice
- * a missing host. It skips extra slashes and adds missing ones, so it reads both `http:///x` and
- * `http:x` as the host `x`.
+ * a missing host, because it skips extra slashes and adds missing slashes. As a result, the host is
+ * `x` for both `http:///x` and `http:x`.
  */
 export function namesHost(text: string): boolean {
   // `new URL` ignores leading spaces.

@@ -2,9 +2,9 @@
 export type Bound = number | AbortSignal;
 
 /**
- * Waits for the work until the first bound is reached. The work itself isn't cancelled. We accept
+ * Waits for the work until the first bound is reached, without cancelling the work. We accept
  * several bounds instead of one `AbortSignal.any`, because Node 20 may garbage-collect a combined
- * signal that includes an `AbortSignal.timeout`, which then never aborts.
+ * signal that includes an `AbortSignal.timeout`, in which case the signal never aborts.
  *
  * @returns undefined if a bound ended the wait first
  */

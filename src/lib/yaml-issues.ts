@@ -1,4 +1,4 @@
-// Finds a zod issue's message and the line of the YAML file that it refers to.
+// Finds a zod issue's message, and the line in the YAML file that the issue refers to.
 
 import { type Document, isNode, type LineCounter } from 'yaml';
 import type { z } from 'zod';
@@ -9,7 +9,7 @@ export function messageOf(issue: z.core.$ZodIssue): string {
   return inner?.message ?? issue.message;
 }
 
-/** Returns the field's line, or that of the nearest enclosing element if the field is missing. */
+/** Returns the field's line, or the nearest enclosing element's line if the field is missing. */
 export function lineOf(
   document: Document,
   lines: LineCounter,

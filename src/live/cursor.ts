@@ -14,7 +14,7 @@ export type Position = {
 
 export type Cursor = {
   readonly position: Position;
-  /** Time of the position. We don't accept a cursor that is older than the events' retention. */
+  /** Time of the position. We reject cursors that are older than the event retention. */
   readonly at: Date;
 };
 

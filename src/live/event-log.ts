@@ -1,10 +1,10 @@
-// Reads the events of all calls as a log, ordered by transaction id. A read stops before the oldest
-// running transaction. Everything committed later has a higher id, so the next read can't miss an
-// event.
+// Reads all calls' events as a log, ordered by transaction id. A read stops before the oldest
+// running transaction, so anything that is committed later has a higher id and the next read can't
+// miss an event.
 //
 // The drawback is that an open transaction holds up the log. The gateway's own transactions are
-// single statements, but if another program on the same server runs a long transaction, it delays
-// all events after it.
+// single statements, but if another program on the same server is running a long transaction, all
+// events after that transaction are delayed.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { Database } from '../store/database.ts';
@@ -13,7 +13,7 @@ import { type Sql, sql } from '../store/sql.ts';
 import { beforeTransaction, type Position } from './cursor.ts';
 
 /**
- * The events that a follower may see, either for all these bots or only for one call (`callId`).
+ * The events that a follower may see, either from all these bots or only from one call (`callId`).
  */
 export type EventScope = {
   readonly accountId: string;
@@ -33,7 +33,7 @@ export type LogPage = {
   readonly isHeldUp: boolean;
 };
 
-/** Number of rows in a page, before the scope filters them. They take 100 KB to 1 MB. */
+/** The number of rows in a page, before filtering by scope. These rows take 100 KB to 1 MB. */
 const pageRows = 500;
 
 type Columns = {
@@ -48,13 +48,13 @@ type Columns = {
 };
 
 export type EventLog = {
-  /** Returns the log's current end. Events that can't be read yet will come after it. */
+  /** Returns the log's current end. Events that can't be read yet will follow after this end. */
   end(scope: EventScope): Promise<Position>;
-  /** Reads a page. Without a scope, that includes events from all accounts. */
+  /** Reads a page. Without a scope, the page contains events from all accounts. */
   read(after: Position, scope?: EventScope): Promise<LogPage>;
   /**
-   * Whether this database can have produced the position. If a database is replaced, its
-   * transaction ids start again from low numbers.
+   * Returns true if the position can be from this database. If the database has been replaced,
+   * transaction ids have started again from low numbers.
    */
   knows(position: Position, scope: EventScope): Promise<boolean>;
 };

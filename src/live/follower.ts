@@ -1,22 +1,22 @@
-// One client that follows live events, and the chunks that it hasn't taken so far.
+// A client that is following live events, and the chunks that it hasn't received yet.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { compare, type Position } from './cursor.ts';
 import type { EventScope } from './event-log.ts';
 
-/** A piece of the server-sent event stream. We build it once for all followers. */
+/** A piece of the server-sent event stream, which we build once for all followers. */
 export type Chunk = {
   readonly text: string;
   /** Undefined if the chunk only carries the follower's position. */
   readonly event?: CallEvent;
 };
 
-/** If more than this is waiting for a follower, it is too slow and gets disconnected. */
+/** If more bytes are waiting for a follower, it is too slow and we disconnect it. */
 export const maxWaitingBytes = 1_048_576;
 
 /**
- * After this pause we send a comment, because proxies close silent connections, and we only notice
- * that a client is dead when we write to it.
+ * After this pause we send a comment, because proxies close silent connections, and because we
+ * can't tell that a client is dead unless we write to it.
  */
 const quietMs = 15_000;
 
@@ -49,7 +49,7 @@ export class Follower {
     this.#wake?.();
   }
 
-  /** Records that the log has been read up to this position without an event for this follower. */
+  /** Records that the log up to this position didn't contain any event for this follower. */
   advance(position: Chunk): void {
     if (this.#waiting.length === 0) this.#positionChunk = position;
   }

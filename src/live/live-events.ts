@@ -1,14 +1,15 @@
-// Sends stored events to clients that follow them over HTTP. A follower has two phases:
+// Sends stored events to followers, i.e. clients that receive events over HTTP as they happen. A
+// follower has two phases:
 //
-// catching up: the follower reads its own pages, as fast as the client takes them, until it reaches
-// the shared reader's position.
+// catching up: we read separate pages for the follower, as fast as the client can receive them,
+// until the follower reaches the shared reader's position.
 //
 // live: one shared reader reads the events and passes them to all of this process's live followers.
-// Events wait in memory until the client takes them, up to a bound. Clients that are too slow get
-// disconnected and can reconnect with their cursor.
+// Events wait in memory until the client has received them, up to a bound. We disconnect clients
+// that are too slow, but they can reconnect with their cursor.
 //
 // The shared reader reads whenever an event has been published, and once a second in case that
-// signal got lost. It stops while there are no live followers.
+// signal gets lost. It is stopped while there are no live followers.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { inBackground } from '../lib/in-background.ts';
@@ -20,11 +21,11 @@ import { type Chunk, Follower } from './follower.ts';
 export type LiveOptions = {
   readonly log: EventLog;
   readonly logger: Logger;
-  /** Retention of events. Older cursors are rejected. */
+  /** The event retention. Older cursors are rejected. */
   readonly retentionMs: number;
   /**
-   * Calls `wake` whenever any process has published an event. Started for the first live follower
-   * and stopped when the last follower leaves. Default: only the sweep finds events.
+   * Calls `wake` whenever any process has published an event. We start this for the first live
+   * follower and stop it when the last follower leaves. By default, only the sweep finds events.
    */
   readonly watch?: (wake: () => void) => { stop(): void };
   readonly now?: () => Date;
@@ -33,20 +34,20 @@ export type LiveOptions = {
 
 export type Following = {
   readonly signal: AbortSignal;
-  /** Called if too much is waiting for the follower. The waiting chunks are discarded. */
+  /** Called if too much data is waiting for the follower. We discard this data. */
   readonly onTooSlow: () => void;
 };
 
-/** Minimum pause between reads, so one read gets a whole burst of events. */
+/** We pause at least this long between reads, so that one read gets a whole burst of events. */
 const minRestMs = 40;
 /**
- * Minimum pause between reads while events keep arriving. Reduces the cost of ten screens from 8 %
- * of a core to 3 %.
+ * The minimum pause while events keep arriving. This longer pause reduces the CPU usage for ten
+ * screens from 8% of a core to 3%.
  */
 const busyRestMs = 150;
 const readsUntilBusy = 5;
 const defaultSweepEveryMs = 1_000;
-/** How much of a page we deliver before followers get a turn. A page may be several megabytes. */
+/** After this many bytes of a page, followers get a turn. A page may contain several megabytes. */
 const maxTurnBytes = 65_536;
 
 export class LiveEvents {
@@ -61,7 +62,7 @@ export class LiveEvents {
   #dueAt = Number.POSITIVE_INFINITY;
   #isReading = false;
   #readAt = 0;
-  /** Consecutive reads that found events soon after the previous read. */
+  /** Counts consecutive reads that found events soon after the previous read. */
   #busyReads = 0;
   #heldUpRounds = 0;
   #isStopped = false;
@@ -91,8 +92,8 @@ export class LiveEvents {
       position = page.end;
       if (page.events.length > 0) yield this.#chunksOf(page);
       if (page.isFull) continue;
-      // Don't await between this check and adding the follower in `#live`. Otherwise the shared
-      // reader could pass on an event that this follower misses.
+      // Don't await between this check and adding the follower in `#live`. Otherwise this follower
+      // could miss an event that the shared reader passes on in the meantime.
       if (this.#position !== undefined && compare(position, this.#position) < 0) continue;
       yield* this.#live(scope, position, following);
       return;
@@ -209,9 +210,9 @@ export class LiveEvents {
   }
 
   /**
-   * Returns the pause before the next read. While a transaction holds up the log, the pause starts
-   * at 20 ms, because our own transactions only last milliseconds, and doubles up to the sweep
-   * interval.
+   * Returns the pause before the next read. While a transaction is holding up the log, the pause
+   * starts at 20 ms, because our own transactions last only a few milliseconds, and doubles up to
+   * the sweep interval.
    */
   #restAfter({ isFull, isHeldUp }: LogPage, sweepEveryMs: number): number {
     this.#heldUpRounds = isHeldUp ? this.#heldUpRounds + 1 : 0;
@@ -231,7 +232,7 @@ export class LiveEvents {
       for (const follower of this.#followers) follower.offer(event, position, chunk);
       bytes += chunk.text.length;
       if (bytes < maxTurnBytes) continue;
-      // Let followers take their chunks before more arrive.
+      // Let followers send their chunks before more chunks arrive.
       bytes = 0;
       await nextTurn();
     }

@@ -1,8 +1,8 @@
-// Creates spans for this process's calls from their events, so `src/calls` doesn't need to know
-// about tracing. The `queue`, `leg` and `end` spans are children of the span that accepted the
-// request, even if that happened in a different process. Each gateway that we try gets its own leg
-// span, which is the parent of that gateway's other spans. If a call was taken over, it only gets
-// an `end` span.
+// Creates spans for this process's calls from call events, so `src/calls` doesn't need to know
+// about tracing. The `queue`, `leg` and `end` spans are children of the intake span, even if a
+// different process accepted the request. Each gateway that we try gets its own leg span, which is
+// the parent of that gateway's other spans. If this process has taken over a call, the call gets
+// only an `end` span.
 
 import {
   type Attributes,
@@ -20,7 +20,8 @@ import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 
 /**
  * Maximum number of calls in memory, which is more than a process ever has at a time. If another
- * process took over a call, we never see the end, but the cache evicts the call eventually.
+ * process has taken over a call, we never see the end event, but the cache eventually evicts the
+ * call.
  */
 const maxCalls = 20_000;
 

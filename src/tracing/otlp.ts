@@ -23,7 +23,7 @@ export type Otlp = {
 };
 
 /**
- * Maximum number of spans in memory. Beyond that we drop spans, because an unreachable collector
+ * If this many spans are in memory, we drop further spans, because an unreachable collector
  * shouldn't cost us more than some traces.
  */
 const maxQueueSize = 8_192;

@@ -22,7 +22,7 @@ import { CallSpans } from './call-spans.ts';
 /** An open span. */
 type OpenSpan<Result> = {
   /**
-   * Trace headers that name this span as the parent. A server that gets them creates child spans.
+   * Trace headers with this span as the parent. A server that receives them creates child spans.
    */
   readonly trace: TraceHeaders;
   end(result: Result): void;
@@ -70,8 +70,8 @@ export function contextOf(headers: TraceHeaders | undefined): Context {
 }
 
 /**
- * Returns the trace headers for the next server. `tracestate` is forwarded unchanged, as W3C Trace
- * Context (section 3.4) requires if a program has no state to add.
+ * Returns the trace headers for the next server. We forward `tracestate` unchanged, as W3C Trace
+ * Context (section 3.4) requires for programs that don't add any state.
  */
 function headersOf(span: Span, parent: TraceHeaders | undefined): TraceHeaders {
   const { traceId, spanId, traceFlags } = span.spanContext();

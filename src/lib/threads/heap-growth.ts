@@ -1,22 +1,22 @@
-// Limits how much garbage can accumulate before V8 collects it.
+// Limits the garbage that can accumulate before V8 collects it.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 
 /** Allowed heap growth, relative to the live objects after the last collection. */
 const percent = 60;
 /**
- * V8 lets the heap grow generously if the heap limit is at least this. Below it, e.g. in a small
- * container, V8's own setting is stricter than ours.
+ * V8 lets the heap grow generously if the heap limit is at least this large. With a lower limit,
+ * e.g. in a small container, V8's own setting is stricter than ours.
  */
 const generousFromBytes = 2_000_000_000;
 
 /**
  * Bounds heap growth in all threads of this process, starting with their next collection. By
  * default, V8 waits until the heap is up to four times the size of its live objects, and then keeps
- * the pages. With a thousand live calls, half of that memory was needed only during call set-up.
+ * the pages. With a thousand live calls, we needed half of that memory only during call set-up.
  *
- * Don't call this if PGlite runs in one of the threads. It delayed commands by half a second there,
- * probably because PGlite's large memory makes V8 collect constantly.
+ * Don't call this if PGlite is running in one of the threads. In our tests that delayed commands by
+ * half a second, probably because PGlite's large memory makes V8 collect garbage constantly.
  */
 export function boundHeapGrowth(): void {
   if (isGenerous()) setFlagsFromString(`--heap-growing-percent=${percent}`);

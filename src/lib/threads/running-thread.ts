@@ -1,5 +1,5 @@
 // A worker thread's life cycle. The thread sends a first message, then works until we ask it to
-// stop. It may also die before that.
+// stop, unless it dies before that.
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';

@@ -6,7 +6,7 @@ import type { RunningThread } from './running-thread.ts';
 
 type Thread = Pick<RunningThread, 'close' | 'onExit'>;
 
-/** The dead thread's ports may stay in use for a moment. */
+/** We wait a moment, because the dead thread's ports may still be in use. */
 const restartPauseMs = 500;
 
 type Supervision = { close(): Promise<void> };
@@ -45,7 +45,7 @@ export function supervise(
   return {
     async close() {
       closing.abort();
-      // If a restart is under way, wait for it. Otherwise its thread would be left behind.
+      // If a restart is in progress, wait for it. Otherwise the new thread would be left running.
       await restarting;
       await thread.close();
     },

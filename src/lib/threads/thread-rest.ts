@@ -1,6 +1,6 @@
-// Puts a thread to sleep for a few milliseconds. Afterwards it reads everything that has arrived,
-// e.g. packets on a thousand sockets, in one go instead of waking up once per packet. Another
-// thread can end the rest early when it posts a message.
+// Puts a thread to sleep for a few milliseconds. Afterwards the thread reads everything that has
+// arrived in the meantime, e.g. packets on a thousand sockets, in one go instead of waking up once
+// per packet. When another thread posts a message, it can end the rest early.
 
 /** Shared by both threads. Counts how often the resting thread has been woken. */
 export type RestMemory = Int32Array<SharedArrayBuffer>;
@@ -10,8 +10,8 @@ export function createRestMemory(): RestMemory {
 }
 
 /**
- * Ends the other thread's rest. Call it after posting a message, so that the thread finds the
- * message when it wakes up.
+ * Ends the other thread's rest. Call this after posting a message, so that the other thread finds
+ * the message when it wakes up.
  */
 export function wake(memory: RestMemory): void {
   Atomics.add(memory, 0, 1);
@@ -28,9 +28,9 @@ export class ThreadRest {
   }
 
   /**
-   * Blocks the thread for `forMs` or until another thread wakes it. Returns immediately if that has
-   * happened since the previous call. Call this at most once per turn of the event loop, because
-   * the loop needs to read messages in between.
+   * Blocks the thread for `forMs`, or until another thread calls `wake`. If another thread has
+   * already done so since the previous rest, returns immediately. Call this at most once per turn
+   * of the event loop, because the loop has to read messages in between.
    */
   rest(forMs: number): void {
     if (forMs > 0) Atomics.wait(this.#memory, 0, this.#woken, forMs);

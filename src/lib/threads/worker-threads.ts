@@ -16,8 +16,8 @@ const maxYoungGenerationSizeMb = 24;
  * Starts a worker thread.
  *
  * @param url the thread's module, e.g. from `siblingModule`
- * @param output where to log the thread's output. Default: it goes straight to the process's own
- *   output.
+ * @param output where to log the thread's output. By default, the output goes straight to the
+ *   process's own output.
  */
 export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput): Worker {
   const relayed = output !== undefined;
@@ -31,8 +31,8 @@ export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput
 
 function startWorker(url: URL, options: WorkerOptions): Worker {
   if (!url.pathname.endsWith('.ts')) return new Worker(url, options);
-  // Node 20 can't read TypeScript, and its loader hooks don't apply to a worker's entry file.
-  // That's why we use a bootstrap that registers tsx first.
+  // Node 20 can't read TypeScript, and its loader hooks don't apply to a worker's entry file. So we
+  // need a bootstrap that registers tsx first.
   const loader = import.meta.resolve('tsx/esm/api');
   const bootstrap = `import(${JSON.stringify(loader)}).then(({ register }) => {
     register();
