@@ -74,8 +74,8 @@ const passwordInUri = /\b(sips?:[^\s:@<>;"]{1,256}):[^\s@<>;"]{1,256}@/gi;
 const keyInSdp = /^(a=crypto:\S+ \S+|k=)[^\r\n]*/gim;
 
 /**
- * Removes secrets (responses to challenges, tokens, keys, passwords) from a SIP message, but not the
- * header names, so readers can see that something was removed.
+ * Removes secrets (responses to challenges, tokens, keys, passwords) from a SIP message. We keep
+ * the header names, so readers can see that something has been removed.
  */
 export function redact(text: string): string {
   return text

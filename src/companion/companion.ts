@@ -1,5 +1,6 @@
-// The platform's areas besides calls. They share the gateway's HTTP server and database. Data comes
-// from HTTP clients and from producers on NATS. Each area has its own folder.
+// The companion consists of the platform's areas besides calls, each of which has its own folder.
+// The areas share the gateway's HTTP server and database, and receive their data from HTTP clients
+// and from producers on NATS.
 
 import type { RegisterRoutes } from '../api/server.ts';
 import type { Closers } from '../lib/closers.ts';

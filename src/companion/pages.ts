@@ -1,6 +1,6 @@
 // Pages of stored items, newest first or by id, with a cursor for the next page. We also limit a
-// page's size in bytes, because two hundred of the largest items take 100 MB and are in memory
-// twice.
+// page's size in bytes, because two hundred items of the maximum size take 100 MB, and they are in
+// memory twice.
 
 import { z } from 'zod';
 import { invalidRequest } from '../http/problem.ts';
@@ -23,7 +23,7 @@ export type PageQuery = { readonly limit: number; readonly cursor?: string };
 
 export const nextCursor = z.string().exactOptional().describe('absent on the last page');
 
-/** A column that `pageStatement` adds to each row: the number of rows found, up to `limit` + 1. */
+/** `pageStatement` adds this column to each row. It counts the rows found, up to `limit` + 1. */
 export type Paged = { readonly found: number };
 
 /**
@@ -60,7 +60,7 @@ export function cursorAfter<Row extends Paged>(
   return { nextCursor: Buffer.from(positionOf(last)).toString('base64url') };
 }
 
-/** @throws ProblemError if the cursor is not the `nextCursor` of a page */
+/** @throws ProblemError if the cursor isn't a page's `nextCursor` */
 export function readCursor<Position>(
   { cursor }: PageQuery,
   read: (text: string) => Position | undefined,

@@ -1,6 +1,7 @@
-// Result files from batch tests, in a NATS object store. Usually the test runner puts the file
-// there, but if the file came with the message, we do. We read files in chunks, as fast as the
-// client takes them. The NATS client's own `get` would buffer the whole file for a slow client.
+// Result files from batch tests, in a NATS object store. Usually the test runner stores the file,
+// but if the file arrives as part of the message, we store it. We read files in chunks, as fast as
+// the client can receive them, whereas the NATS client's own `get` would buffer the whole file for
+// a slow client.
 
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -18,15 +19,15 @@ export type ResultFile = {
 };
 
 export type ResultFiles = {
-  /** Stores a file, unless a file with this name exists. */
+  /** Stores a file, unless a file with this name already exists. */
   put(name: string, content: string): Promise<void>;
   /** @returns undefined if the file does not exist or has expired */
   open(name: string): Promise<ResultFile | undefined>;
 };
 
 /**
- * Test runners know the store as `test-results`. A different prefix on the same NATS server must
- * not share it.
+ * Test runners know the store as `test-results`. A gateway with a different prefix on the same NATS
+ * server must not share the store.
  */
 export function resultBucket(prefix: string): string {
   return prefix === 'offhook' ? 'test-results' : `${prefix}-test-results`;
@@ -44,7 +45,7 @@ export async function ensureResultBucket(
   if (config.max_age !== maxAge) await manager.streams.update(config.name, { max_age: maxAge });
 }
 
-/** Opens the store of result files. `ensureResultBucket` must have created the bucket. */
+/** Opens the result file store, whose bucket `ensureResultBucket` must have created. */
 export function createResultFiles(connection: EventConnection): ResultFiles {
   const opened = async (): Promise<ObjectStore> => {
     // Otherwise the request would wait for the reconnect until its time-out.

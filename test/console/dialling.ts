@@ -52,7 +52,7 @@ async function editAfterLostAnswer(stage: Stage, page: Page): Promise<void> {
   await page.getByRole('alert').getByText('no phone is called twice').waitFor();
   await page.getByLabel('Caller').fill('+15550003333');
   await press(page, 'Place the call');
-  await page.getByRole('alert').getByText('is not known').waitFor();
+  await page.getByRole('alert').getByText("we don't know whether the call was placed").waitFor();
   await page.getByRole('alert').getByText(target).waitFor();
   await picture(page, 'dial-question');
   await accessible(page, 'a dial form that asks');

@@ -1,6 +1,7 @@
 // The two forms of a request body for the provider `API`. In the custom-provider form, the client
 // describes the requests to the provider. In the existing-provider form, the client maps its
-// provider to a known provider. Any field from the existing-provider form selects that form.
+// provider to a known provider. If the body contains any field from the existing-provider form, we
+// assume that form.
 
 const customOnly = [
   'promptVars',
@@ -36,8 +37,8 @@ export function apiFormProblems(body: Body): readonly Problem[] {
 }
 
 /**
- * Checks a field that is required either in `fields` or beside it. The specification's table places
- * the field beside `fields`, but the heading suggests that it belongs inside.
+ * Checks a field that is required either in `fields` or beside it. In the specification's table,
+ * the field is beside `fields`, but the table's heading suggests that the field belongs inside.
  */
 function placeProblems(body: Body, name: string): readonly Problem[] {
   const [outer, inner] = [body[name], body.fields[name]];

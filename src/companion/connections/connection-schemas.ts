@@ -30,7 +30,7 @@ const secret = z
   .min(1)
   .max(4_096)
   .regex(/^[\x21-\x7e]*$/, 'must be visible ASCII characters')
-  // If a client sends a response back to us, don't store the mask as the key.
+  // If a client sends a response's contents back to us, don't store the mask as the key.
   .refine((text) => !isMask(text), 'must be the secret itself, not its mask')
   .meta({ examples: ['sk-0123456789'] });
 

@@ -3,7 +3,7 @@
 
 /** Always the same length, so a mask doesn't reveal how long the secret is. */
 const stars = '*'.repeat(12);
-/** Minimum length. In a shorter secret, two characters would reveal too much. */
+/** If a secret is shorter than this, showing two characters would reveal too much. */
 const minLengthToShow = 12;
 
 const secretNames: ReadonlySet<string> = new Set(['API_KEY', 'LLM_API_KEY']);

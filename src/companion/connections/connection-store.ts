@@ -1,4 +1,4 @@
-// Connections in SQL. Each statement is restricted to one account.
+// Stores connections in the database. Each statement is restricted to one account.
 
 import type { Pool } from 'pg';
 import type { Queries } from '../../store/queries.ts';
@@ -61,7 +61,8 @@ export async function findConnection(
 export type NewRow = Omit<Whole, 'fields'> & {
   readonly accountId: string;
   /**
-   * The remaining fields from the request body. Secrets are masked, so reading needs no key.
+   * The remaining fields from the request body. Secrets are masked, so no key is needed for
+   * reading.
    */
   readonly settings: object;
   /** The secret values as encrypted JSON, structured like the body. */
@@ -79,7 +80,7 @@ export async function insertConnection(pool: Pool, row: NewRow): Promise<Connect
 
 export type NewKey = { readonly mask: string; readonly sealed: Buffer; readonly modifiedOn: Date };
 
-/** @returns undefined if the connection does not exist, or if its provider is `API` */
+/** @returns undefined if the connection doesn't exist, or if its provider is `API` */
 export async function replaceKey(
   pool: Pool,
   account: string,
@@ -94,7 +95,7 @@ export async function replaceKey(
   return rows.map(toResponse)[0];
 }
 
-/** @returns false if the connection does not exist */
+/** @returns false if the connection doesn't exist */
 export async function deleteConnection(pool: Pool, account: string, id: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     'delete from connections where account_id = $1 and connection_id = $2',

@@ -1,5 +1,5 @@
-// Presents a dial-out call as a conversation between the bot and the person it called. We show the
-// trunk as the queue in which the call waited.
+// Presents a dial-out call as a conversation between the bot and the callee. The trunk appears as
+// the queue in which the call was waiting.
 
 import type { DialTarget } from '../../calls/call-types.ts';
 import type { TerminalEvent } from '../../calls/contract/call-event.ts';

@@ -57,7 +57,7 @@ export function registerConversationRoutes(
         if (request.headers.accountid !== accountId) throw noSuchConversation();
         const owned = { accountId, botId: clients.botOf(request).botId };
         const days = mergeDays(request.query, (request.body ?? {}) as Days);
-        // If a call was transferred to agents, the contact center's version takes priority.
+        // If a call has been transferred to agents, the contact center's version takes priority.
         const found =
           (await findPublished(database, owned, request.params.sessionId)) ??
           (await findCall(database, owned, request.params.sessionId));
@@ -77,7 +77,7 @@ const headers = z.looseObject({
 });
 
 async function requireAccept({ headers: { accept = '' } }: FastifyRequest): Promise<void> {
-  // By now, an earlier check has rejected headers that exclude JSON with `q=0`.
+  // Headers that exclude JSON with `q=0` have already been rejected by an earlier check.
   if (/(^|,)\s*application\/json\s*(;|,|$)/i.test(accept)) return;
   throw new ProblemError('not-acceptable', 'Send the header `accept: application/json`.');
 }

@@ -5,7 +5,8 @@ import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
 
 /**
- * These bounds are generous. They keep a single session from filling the database or a response.
+ * These bounds are generous, but they keep a single session from filling the database or a
+ * response.
  */
 const name = z.string().max(256);
 const prose = z.string().max(10_000);
@@ -19,7 +20,8 @@ export const sessionId = z
   )
   .meta({ examples: ['ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10'] });
 
-// A conversation waits, is served and ends. Fields that aren't known yet are omitted.
+// A conversation first waits in a queue, is then served by an agent, and finally ends. Fields are
+// omitted until their values are known.
 
 const participant = z.object({
   queueId: name.exactOptional(),

@@ -25,7 +25,7 @@ on conflict (account_id, bot_id, session_id)
   do update set version = excluded.version, document = excluded.document
   where conversations.version < excluded.version`;
 
-/** Most sessions are a few kilobytes. A batch of the largest possible sessions takes 25 MiB. */
+/** Most sessions take a few kilobytes. A batch of the largest possible sessions takes 25 MiB. */
 const maxBatch = 100;
 
 export function followConversations(
@@ -52,8 +52,8 @@ export async function storeConversations(
   { pool }: Pick<Database, 'pool'>,
   batch: readonly Ingested<PublishedConversation>[],
 ): Promise<void> {
-  // A statement can change a row only once. To prevent deadlocks, all nodes store rows in the same
-  // order.
+  // A statement can change a row only once, so we keep only each session's latest version. To
+  // prevent deadlocks, all nodes store rows in the same order.
   const latest = new Map<string, string>();
   for (const { bot, body, version } of batch.toSorted((a, b) => a.version - b.version)) {
     const { sessionId, accountId: _accountOfBot, ...document } = body;
@@ -69,7 +69,7 @@ export async function findPublished(
   { accountId, botId }: BotOwner,
   sessionId: string,
 ): Promise<FoundConversation | undefined> {
-  // The schema checked the document when it was published.
+  // The document was checked against the schema when it arrived.
   const { rows } = await reads(accountId).query<{ version: string; document: ConversationSession }>(
     `select version, document from conversations
      where account_id = $1 and bot_id = $2 and session_id = $3`,
@@ -83,8 +83,8 @@ export async function findPublished(
 }
 
 /**
- * Returns the period from the first timestamp to the last. If a session contains no timestamps, we
- * use its publication time.
+ * Returns the period from the first timestamp to the last. If a session doesn't contain any
+ * timestamps, we use the time at which it was published.
  */
 function periodOf(session: ConversationSession, publishedAt: Date): Period {
   const times = [
@@ -103,7 +103,7 @@ function periodOf(session: ConversationSession, publishedAt: Date): Period {
   };
 }
 
-/** `to` is undefined while the conversation continues. */
+/** `to` is undefined while the conversation is still going on. */
 type Period = { readonly from: Date; readonly to?: Date };
 
 const day = z.iso.date({ error: 'must be a date, YYYY-MM-DD' });

@@ -1,5 +1,5 @@
-// Reads the history. An index provides a page's messages in response order. We send the stored JSON
-// text without parsing it.
+// Reads the history. We read a page's messages from an index that has the same order as the
+// response, and send the stored JSON text without parsing it.
 
 import type { Database } from '../../store/database.ts';
 import type { Sql } from '../../store/sql.ts';
@@ -29,16 +29,16 @@ export type HistoryReader = {
   botsOf(accountId: string): Promise<readonly string[]>;
 };
 
-/** Maximum number of rows per statement. Limits how many rows are in memory twice. */
+/** The maximum number of rows per statement, which bounds the rows that are in memory twice. */
 const chunkRows = 1_000;
 /**
- * Maximum size of a page. Ten thousand messages usually take about 5 MB. If messages are very
- * large, the page ends early and `moreAvailable` is true.
+ * Limits the size of a page. Ten thousand messages usually take about 5 MB. If the messages are
+ * very large, the page ends early and `moreAvailable` is true.
  */
 const maxPageCharacters = 32 * 1_024 * 1_024;
 /**
- * Limits the search for sessions to skip. The search reads `chunkRows` messages, and this many more
- * for each session. Each retry reads `lookFurther` times as many messages.
+ * Limits the search for sessions to skip. The search reads `chunkRows` messages, plus this many
+ * messages for each session. Each retry reads `lookFurther` times as many messages.
  */
 const messagesPerSession = 16;
 const lookFurther = 8;
@@ -100,8 +100,8 @@ async function readPage(
       now,
       ...(position === undefined ? {} : { start: { ...position, included } }),
     });
-  // With both directions, `msgId`'s own message belongs to the older side. Each side gets half the
-  // page, but if one side runs short, the other gets the rest.
+  // With both directions, the message `msgId` belongs to the older side. Each side gets half the
+  // page, but if one side doesn't have enough messages, the other side gets the rest.
   const older = direction <= 0 ? await walk('older', true) : nothing;
   const newer = direction >= 0 ? await walk('newer', direction > 0) : nothing;
   const half = Math.floor(limit / 2);

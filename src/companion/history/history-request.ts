@@ -1,4 +1,4 @@
-// Reads a history request. Validates the query (for GET and POST) and the body, and combines them.
+// Reads a history request. We validate the query (for GET and POST) and the body, and combine them.
 
 import { z } from 'zod';
 import { inRange } from '../../calls/contract/timestamp.ts';
@@ -45,8 +45,8 @@ const date = inRange(
 );
 
 /**
- * Fields that the query and the body share. They only differ in how numbers and booleans are
- * written.
+ * Fields that may appear in the query or the body. The only difference is the notation for numbers
+ * and booleans.
  */
 function members<Flag extends z.ZodType<boolean>>(
   version: Version,
@@ -107,8 +107,8 @@ export function getQuery(version: Version) {
 }
 
 /**
- * For version 1, the specification lets a POST use the GET's parameters. For version 2 it says
- * nothing, so the query may only add fields that the body doesn't have.
+ * For version 1, the specification allows a POST to use the GET's parameters. For version 2, it
+ * doesn't say anything about that, so the query may only add fields that the body doesn't have.
  */
 export function postQuery(version: Version) {
   const known = queryMembers(version);
@@ -201,7 +201,7 @@ function duplicateErrors(query: Query, body: Body): MemberError[] {
     .map((path) => ({ path, message: 'is also in the query' }));
 }
 
-/** Returns an error for each field in a combination that isn't allowed. */
+/** Returns an error for each field that is part of an invalid combination. */
 function conflictErrors(given: Body): MemberError[] {
   const { skip, offset, msgId, direction, dateFrom, dateTo } = given;
   const dates = { dateFrom, dateTo };

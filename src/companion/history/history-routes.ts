@@ -25,17 +25,18 @@ import { messagePage } from './message-schema.ts';
 
 const compression: FastifyCompressOptions = {
   encodings: ['br', 'gzip', 'deflate'],
-  /** Smaller responses aren't worth compressing. */
+  /** It isn't worth compressing smaller responses. */
   threshold: 1_024,
-  /** Above this size, we compress off the event loop. */
+  /** Above this size, we don't compress on the event loop. */
   syncThreshold: 16_384,
   /** We don't support compressed requests on any route. */
   globalDecompression: false,
 };
 
 /**
- * Limits how many pages we read concurrently. A page briefly needs two database connections, and
- * the largest take a few hundred MB of memory. Waiting requests get a response within seconds.
+ * Limits the pages that we read concurrently. A page briefly needs two database connections, and
+ * the largest pages take a few hundred MB of memory. Requests don't wait for more than a few
+ * seconds.
  */
 const readLimits = { running: 4, waiting: 100 } as const;
 
@@ -70,8 +71,8 @@ export function registerHistoryRoutes(
 ): void {
   const reader = createHistoryReader(dependencies.database, dependencies.clock);
   const respond = createResponder(clients, reader, dependencies.bots);
-  // Compression applies only to this scope, because no other response is large enough to be worth
-  // it.
+  // We compress only the responses in this scope, because no other responses are large enough to be
+  // worth compressing.
   void parent.register((server: ApiInstance, _options, done) => {
     void server.register(compress, compression).after(() => {
       for (const form of getForms) registerGet(server, clients, respond, form);

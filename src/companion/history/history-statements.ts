@@ -1,5 +1,5 @@
-// SQL for the history. Each page comes from an index that starts with the filters, followed by the
-// order.
+// SQL for the history. Each page is read from an index whose first columns are the filters,
+// followed by the columns that determine the order.
 
 import { all, joined, type Sql, sql } from '../../store/sql.ts';
 import type { HistoryQuery } from './history-request.ts';
@@ -9,7 +9,7 @@ export type HistoryScope = { readonly accountId: string; readonly botIds: readon
 
 export type Direction = 'older' | 'newer';
 
-/** A position among the messages, as a time (in the database's notation) and a message id. */
+/** A position among the messages, i.e. a time (in the database's notation) and a message id. */
 export type Start = {
   readonly at: string;
   readonly message_id: string;
@@ -26,8 +26,8 @@ type Part = {
 
 const dayMs = 86_400_000;
 /**
- * Retention of trace ids, according to the specification. Older trace ids are deleted within the
- * hour. Until then, responses omit them.
+ * Trace id retention, according to the specification. We delete older trace ids within the hour,
+ * and omit them from responses until then.
  */
 export const traceIdDays = 30;
 
@@ -44,7 +44,7 @@ export function pageStatement(scope: HistoryScope, query: HistoryQuery, part: Pa
 }
 
 /**
- * Selects the first sessions among `part.rows` messages, and the number of messages read.
+ * Selects the first sessions among `part.rows` messages, and the number of messages that were read.
  */
 export function sessionsStatement(
   scope: HistoryScope,
@@ -68,8 +68,8 @@ export function countStatement(scope: HistoryScope, query: HistoryQuery): Sql {
   const among = (part: HistoryQuery) =>
     sql`(select count(*) from messages where ${all([...commonConditions(scope, bots, part), ...narrowConditions(part)])})`;
   if (!isCounted || days === undefined) return sql`select ${among(query)} as total`;
-  // Pass dates as text, because `pg` would write them in this process's time zone, where it may be
-  // a different day.
+  // Pass dates as text, because `pg` would convert them to this process's time zone, where it may
+  // already be a different day.
   const counted = all([
     ...commonConditions(scope, bots, { ...query, userId }),
     days.first && sql`day >= ${days.first.toISOString()}::date`,
@@ -85,7 +85,7 @@ export function countStatement(scope: HistoryScope, query: HistoryQuery): Sql {
 }
 
 /**
- * Returns the UTC days that lie completely in the window.
+ * Returns the UTC days that are completely within the window.
  *
  * @returns undefined if there are no such days
  */
@@ -141,7 +141,7 @@ function inOrder(way: Direction): Sql {
 
 type Condition = Sql | undefined;
 
-/** Conditions that apply both to messages and to their counts. */
+/** Returns the conditions that apply both to messages and to message counts. */
 function commonConditions(scope: HistoryScope, bot: Sql, query: HistoryQuery): Condition[] {
   const { userId, channel, withTasks } = query;
   return [

@@ -110,8 +110,8 @@ export const messagePage = z
   });
 
 /**
- * A message as published on `<prefix>.ingest.messages.<botId>`. Producers publish the complete
- * message after each change.
+ * A message as it is published on `<prefix>.ingest.messages.<botId>`. Producers publish the
+ * complete message after each change.
  */
 export const publishedMessage = z
   .object({

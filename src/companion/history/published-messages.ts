@@ -8,11 +8,11 @@ import { dataRefusal } from '../../store/sql-errors.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
 import { defaultChannel, type PublishedMessage, publishedMessage } from './message-schema.ts';
 
-/** A batch of the largest possible messages takes 25 MiB. */
+/** If all messages have the maximum size, a batch takes 25 MiB. */
 const maxBatch = 100;
 /**
- * Maximum size of a message. We read pages in chunks of a thousand messages, which must fit into
- * memory even if each has this size.
+ * Limits the size of a message. We read pages in chunks of a thousand messages, and a chunk must
+ * fit into memory even if all its messages have this size.
  */
 const maxMessageLength = 64 * 1_024;
 
@@ -23,7 +23,7 @@ const columns = `account_id text, bot_id text, message_id text, version bigint, 
   secure_form text`;
 const names = columns.split(',').map((column) => column.trim().replace(/ .*/, ''));
 
-// All nodes store rows in the same order to prevent deadlocks.
+// To prevent deadlocks, all nodes store rows in the same order.
 const upsert = `
 insert into messages (${names.join(', ')})
 select ${names.join(', ')}
@@ -59,7 +59,7 @@ export async function storeMessages(
   { pool }: Pick<Database, 'pool'>,
   batch: readonly Ingested<PublishedMessage>[],
 ): Promise<void> {
-  // A statement can change a row only once.
+  // A statement can change a row only once, so we keep only each message's latest version.
   const latest = new Map<string, string>();
   for (const item of batch.toSorted((a, b) => a.version - b.version)) {
     const { accountId, botId } = item.bot;

@@ -1,5 +1,5 @@
-// Imports contact center configuration. We check all records before storing any. A GET on the same
-// path reads the imported records.
+// Imports contact center configuration. We check all the records before we store any of them. A GET
+// on the same path reads the imported records.
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { z } from 'zod';
@@ -24,12 +24,13 @@ import {
 } from './skill-group-schemas.ts';
 
 /**
- * Number of records to check per turn of the event loop, because the loop must also control calls.
+ * We check only this many records per turn of the event loop, because calls depend on the same
+ * loop.
  */
 const recordsPerTurn = 10;
 /**
- * Enough for groups with a few hundred thousand agents. Parsing JSON of this size blocks the event
- * loop for 20 ms.
+ * This is enough for groups with a few hundred thousand agents. Parsing JSON of this size blocks
+ * the event loop for 20 ms.
  */
 const bodyLimit = 5 * 1_024 * 1_024;
 
@@ -100,8 +101,8 @@ function registerImport(
       ),
       ...authenticated,
     },
-    // The schema only documents the body. `readBody` validates the body, because it must match the
-    // rest of the request.
+    // This schema only documents the body. It is `readBody` that validates the body, because the
+    // body must match the rest of the request.
     validatorCompiler: exceptBody,
     handler: async (request) => {
       const { accountId, orgId, type } = request.query;

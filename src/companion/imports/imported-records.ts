@@ -1,4 +1,5 @@
-// Stores an import's records in one statement (all or none), and reads them in pages.
+// Stores an import's records in one statement, so either all of them are stored or none, and reads
+// stored records in pages.
 
 import type { Pool } from 'pg';
 import type { z } from 'zod';
@@ -50,7 +51,7 @@ type SelectedRecord = Paged & {
   readonly imported_by: string;
 };
 
-/** @throws ProblemError if the cursor is not valid */
+/** @throws ProblemError if the cursor isn't valid */
 export async function readRecords(
   pool: Pick<Pool, 'query'>,
   scope: Pick<Import, 'accountId' | 'orgId' | 'type'>,

@@ -30,7 +30,7 @@ const members = {
 
 const skill = z.looseObject(members).meta({ id: 'Skill' });
 
-/** Maximum size of a record. Even large groups of agents and skills need far less. */
+/** Limits the size of a record. Even large groups of agents and skills need far less. */
 const maxRecordBytes = 512 * 1_024;
 
 export const skillGroup = z
@@ -54,8 +54,8 @@ const type = z.enum(importTypes, {
   error: ({ input }) => (input === undefined ? 'is required' : unsupported),
 });
 /**
- * Maximum number of records in an import. They are all checked before any are stored, in one
- * statement.
+ * Limits the records in an import. We check all the records before we store any of them, and we
+ * store them in one statement.
  */
 const maxRecords = 5_000;
 
@@ -76,7 +76,7 @@ export const importHeaders = z.looseObject({
 });
 
 /**
- * The records are checked later, one by one, so we can give up on a body after a hundred errors.
+ * We check the records later, one by one, so we can give up on a body after a hundred errors.
  */
 export const importEnvelope = z.object({
   data: boundedArray(z.unknown(), maxRecords).pipe(z.array(z.unknown()).min(1)),

@@ -1,5 +1,5 @@
-// Checks a client's row against the table's definition. Note that column names are only ever
-// compared, because a column may be called `constructor` or contain quotes.
+// Checks a client's row against the table's definition. Note that we must only ever compare column
+// names, because a column may be called `constructor` or contain quotes.
 
 import { z } from 'zod';
 import type { MemberError } from '../../http/problem.ts';
@@ -12,7 +12,7 @@ import {
   type TableDefinition,
 } from '../../store/table-definition.ts';
 
-/** Never reached in practice, because the limit for the whole body is lower. */
+/** In practice, values never get this large, because the limit for the whole body is lower. */
 const maxValueBytes = 1_024 * 1_024;
 
 const checkStorable: z.core.CheckFn<unknown> = ({ value, issues }) => {
@@ -42,7 +42,8 @@ export type CheckedRow =
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
 /**
- * Returns the row to store, with times in UTC. Columns that aren't required may be null or omitted.
+ * Returns the row to store, with times in UTC. If a column isn't required, it may be null or
+ * missing.
  */
 export function checkRow(
   { columns }: Pick<TableDefinition, 'columns'>,

@@ -43,7 +43,7 @@ export type RowPage = {
   readonly nextCursor?: string;
 };
 
-/** @throws ProblemError if the cursor is not valid */
+/** @throws ProblemError if the cursor isn't valid */
 export async function readRows(
   queries: Queries,
   table: NamedTable,

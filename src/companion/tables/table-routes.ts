@@ -1,5 +1,5 @@
-// Routes at /api/public/tables/{tableName}. POST adds one row to a data table, GET reads its rows
-// in pages. Apps listed in the table's definition may do both.
+// Routes at /api/public/tables/{tableName}. POST adds one row to a data table, and GET reads the
+// table's rows in pages. Apps that are listed in the table's definition may read and write.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -16,7 +16,7 @@ import { checkRow } from './row-check.ts';
 import { readRows, systemColumnsOf } from './stored-rows.ts';
 
 /**
- * `ttlMs` is how long a replaced definition stays in use. We don't cache that a table is missing.
+ * A replaced definition may be used for another `ttlMs`. We don't cache that a table is missing.
  */
 const cacheOptions = { ttlMs: 5_000, maxEntries: 1_000 };
 
@@ -77,7 +77,7 @@ export function registerTableRoutes(
     url: '/api/public/tables/:tableName',
     onRequest: [
       clients.require({ scheme: 'jwt' }),
-      // Check access before the body is read, just as for scopes.
+      // Check access before reading the body, just as we do for scopes.
       async (request: FastifyRequest) => {
         await grantedTable(request);
       },

@@ -1,5 +1,5 @@
-// Signed links to result files. Anybody with a link can use it for a limited time. We don't store
-// links, and any node can check them.
+// Signed links to result files. Anybody with a link can use it for a limited time. Because the
+// links are signed, any node can check them and we don't have to store them.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -8,13 +8,13 @@ import type { RunKey } from './stored-test-runs.ts';
 
 export const resultPath = '/api/public/test-results';
 /**
- * Long enough for a person or a program to follow the link. They can always request the status
- * again to get a new link.
+ * Long enough for a person or a program to follow the link. After that, clients can request the
+ * status again to get a new link.
  */
 const lifetimeS = 15 * 60;
 
 export type ResultLinks = {
-  /** Creates a new link, consisting of path and query. */
+  /** Creates a new link, which consists of a path and a query. */
   make(run: RunKey): string;
   check(run: RunKey, query: { expires: string; signature: string }): 'good' | 'expired' | 'changed';
 };
@@ -47,9 +47,9 @@ export function createResultLinks(
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * Returns the base for links, which is PUBLIC_URL or the address on which the request arrived.
- * Links are signed and a client can put anything into the `Host` header, so we only use that header
- * if it names the client's own machine.
+ * Returns the base for links, which is PUBLIC_URL or the address on which the request arrived. A
+ * client can put anything into the `Host` header and our links are signed, so we only use the
+ * header if it names the client's own machine.
  */
 export function linkBase(request: FastifyRequest, publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '');

@@ -1,5 +1,5 @@
-// Stores the test runs that the test runner publishes, which may arrive in any order and
-// repeatedly. Reads them for apps.
+// Stores the test runs that the test runner publishes, and reads them for apps. The messages may
+// arrive in any order and more than once.
 
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
@@ -33,7 +33,7 @@ type Row = {
   /** The result file's name in the object store. */
   readonly file_name?: string | null;
   readonly is_completed: boolean;
-  /** The published run's version. Later versions are higher. */
+  /** The published run's version. A later version has a higher number. */
   readonly version: number;
   readonly updated_at: Date;
 };
@@ -44,7 +44,7 @@ export async function findTestRun(
 ): Promise<StoredTestRun | undefined> {
   const { rows } = await reads(accountId).query<{
     suite_name: string;
-    // Written by `applyTestRuns` after the schema has checked it.
+    // `applyTestRuns` stored this document after checking it against the schema.
     document: TestRun;
     file_name: string | null;
   }>(
@@ -61,7 +61,7 @@ export async function findTestRun(
 
 export type StreamQuery = {
   readonly accountId: string;
-  /** The `streamId` with which the run was published, or its bot's id. */
+  /** The `streamId` with which the run was published, or the bot's id. */
   readonly streamId: string;
   readonly suiteName: string;
   readonly runId: string;
@@ -84,8 +84,8 @@ export function botsOfRunStatement(query: StreamQuery): Sql {
 }
 
 /**
- * Returns the ids of at most two bots with a matching run. If one of them has this exact id, it
- * comes first.
+ * Returns the ids of at most two bots with a matching run. If a bot has exactly this id, it comes
+ * first.
  */
 export async function botsOfRun(
   { reads }: Pick<Database, 'reads'>,
@@ -97,7 +97,9 @@ export async function botsOfRun(
   return rows.map((row) => row.bot_id);
 }
 
-/** A run publishes its progress about once a second, so there are never many waiting messages. */
+/**
+ * Each run's progress is published about once a second, so only a few messages are ever waiting.
+ */
 const maxBatch = 50;
 
 export async function followTestRuns(dependencies: CompanionDependencies): Promise<BatchConsumer> {
@@ -114,7 +116,7 @@ export async function followTestRuns(dependencies: CompanionDependencies): Promi
   });
 }
 
-// `completed` is final. A later message may correct the run but can't set it back to running.
+// `completed` is final. A later message may correct the run but can't set the run back to running.
 const upsert = `
 insert into test_runs
   (account_id, bot_id, run_id, suite_name, document, file_name, is_completed, version, updated_at)
@@ -126,7 +128,7 @@ on conflict (account_id, bot_id, run_id) do update set suite_name = excluded.sui
   updated_at = excluded.updated_at
   where (excluded.is_completed, excluded.version) > (test_runs.is_completed, test_runs.version)`;
 
-/** Stores a batch in one statement, i.e. all or none. */
+/** Stores a batch in one statement, so either all runs are stored or none. */
 export function applyTestRuns(
   { pool }: Pick<Database, 'pool'>,
   files: Pick<ResultFiles, 'put'>,
@@ -134,8 +136,8 @@ export function applyTestRuns(
 ): (batch: readonly Ingested<PublishedTestRun>[]) => Promise<void> {
   return async (batch) => {
     const rows = await Promise.all(batch.map((item) => toRow(item, files, clock.now())));
-    // A statement can change a row only once. All nodes store rows in the same order to prevent
-    // deadlocks.
+    // A statement can change a row only once, so we keep only the latest version. To prevent
+    // deadlocks, all nodes store rows in the same order.
     const latest = new Map(rows.toSorted(byAge).map((row) => [keyOf(row), JSON.stringify(row)]));
     const keys = [...latest.keys()].toSorted();
     await pool.query(upsert, [jsonRows(keys.map((key) => latest.get(key) ?? ''))]);

@@ -23,7 +23,7 @@ import { languageCode, suiteName as suite, type TestRun, testRun } from './test-
 const link =
   'For a completed run with a result file, `fileUrl` is a link to the CSV. The link needs no credentials and is valid for 15 minutes. Each response contains a new link.';
 
-/** Both forms of the path accept either of the bot's identifiers. */
+/** Either form of the path accepts either of the bot's identifiers. */
 const forms = [
   {
     ...{ segment: 'bot', parameter: 'botId', operationId: 'getTestRunStatus' },
@@ -66,7 +66,8 @@ function registerStatus(
       onRequest: clients.require({
         scheme: 'jwt',
         scope: 'Batch Tests Execution',
-        // For a stream, we may only find the bot through its runs, so the handler checks access.
+        // With a stream, we may have to find the bot through its runs, so the handler checks
+        // access.
         ...(segment === 'bot' ? { botParameter: parameter } : {}),
       }),
       schema: {
@@ -122,7 +123,7 @@ function registerDownload(
   server.route({
     method: 'GET',
     url: `${resultPath}/:accountId/:botId/:testRunId`,
-    // Respond the same way to all invalid links, so we don't reveal what is wrong.
+    // The response is the same for all invalid links, so we don't reveal what is wrong with a link.
     attachValidation: true,
     handlerTimeout: downloadTimeoutMs,
     schema: {
@@ -195,8 +196,8 @@ async function openFile(files: ResultFiles, name: string | undefined): Promise<R
 
 /**
  * Finds the bot for a stream identifier. That's the bot registered under this identifier, or else a
- * bot with a run that was published with it. We search only the client's account, and only bots
- * that the client may see, because anybody can write any stream into a run.
+ * bot with a run that was published with this identifier. We search only the client's account, and
+ * only bots that the client may see, because a producer can put any stream identifier into a run.
  *
  * @throws ProblemError if no bot is found, or if the bot belongs to a different account
  */
@@ -212,8 +213,8 @@ async function botOfStream(
   const query = { ...wanted, accountId: app.accountId, botIds };
   const [first, second] = await botsOfRun(database, query);
   if (first === undefined) throw noSuchRun();
-  // A producer may write a different bot's stream into its runs. If two bots claim the stream, we
-  // can't trust either of them.
+  // A producer may put a different bot's stream identifier into its runs. If two bots claim the
+  // same stream, we can't trust either of them.
   if (second !== undefined && first !== streamId) {
     const detail = 'More than one bot has runs with this stream. Name the bot instead.';
     throw new ProblemError('not-found', detail);

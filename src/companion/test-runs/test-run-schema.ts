@@ -21,8 +21,8 @@ export const languageCode = z
   .regex(/^[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8}){0,3}$/, 'must be a language code, e.g. en or en_US');
 
 /**
- * Any text that fits into a path segment. We normalize it, so accents match no matter how they were
- * typed.
+ * Any text that fits into a path segment. We normalize the text, so that accents match no matter
+ * how they were typed.
  */
 export const suiteName = z
   .string()
@@ -154,7 +154,7 @@ export type TestRun = z.infer<typeof testRun>;
 
 const published = { testSuiteName: suiteName };
 
-/** A run as the test runner publishes it after each change. Always the complete run. */
+/** After each change, the test runner publishes the complete run in this format. */
 export const publishedTestRun = z
   .discriminatedUnion('status', [
     running.extend(published),
