@@ -69,7 +69,7 @@ export function countStatement(scope: HistoryScope, query: HistoryQuery): Sql {
     sql`(select count(*) from messages where ${all([...commonConditions(scope, bots, part), ...narrowConditions(part)])})`;
   if (!isCounted || days === undefined) return sql`select ${among(query)} as total`;
   // Pass dates as text, because `pg` would convert them to this process's time zone, where it may
-  // already be a different day.
+  // be a different day.
   const counted = all([
     ...commonConditions(scope, bots, { ...query, userId }),
     days.first && sql`day >= ${days.first.toISOString()}::date`,
