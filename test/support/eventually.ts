@@ -2,7 +2,7 @@
 
 /** A loaded machine may stand still for a few seconds, but we don't want failures to take long. */
 const defaultWithinMs = 10_000;
-/** Most conditions hold within a second. Later polls are rarer, because many ask a gateway by HTTP. */
+/** Later polls are rarer, because many conditions ask a gateway over HTTP. */
 const pollMs = 10;
 const soonMs = 1_000;
 const laterPollMs = 50;
