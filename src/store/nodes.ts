@@ -90,8 +90,8 @@ export function createNodeStore(
     },
     async renew({ calls, draining }, { afterFailure } = { afterFailure: false }) {
       const renewal = {
-        // We use `between` because the new server's clock may be behind after a fail-over. The column
-        // holds rounded milliseconds, so we round the upper bound as well.
+        // We use `between` because the new server's clock may be behind after a fail-over. The
+        // column holds rounded milliseconds, so we round the upper bound as well.
         text: `update nodes set renewed_at = now(), lease_until = now() + ${lease}, calls = $2, draining = $3,
                  steady_since = case when $4 or renewed_at not between now() - ${maxGap} and now()::timestamptz(3)
                    then now() else steady_since end

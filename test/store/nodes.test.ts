@@ -140,7 +140,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
   test('renewals in quick succession keep the steady period, although SQL rounds their times', async () => {
     const a = await steady('a/1');
     await node('b/1', expired);
-    // The columns hold milliseconds, rounded. Half of the renewals seem to come from the near future.
+    // The columns hold rounded milliseconds, so half of the times are in the near future.
     for (let count = 0; count < 500; count += 1) await a.renew(idle);
 
     expect(await a.expireOthers()).toEqual(['b/1']);
