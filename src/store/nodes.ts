@@ -1,6 +1,6 @@
 // Manages the leases of the processes that share the database. Leases use the database's clock, so
 // no other clock matters. If a process doesn't renew its lease in time, another process marks it as
-// lost, and it can never renew again.
+// lost and takes over its calls (`expireOthers`). A lost process can never renew again.
 //
 // After a database outage, all leases have expired even though every process may be alive. That's
 // why only a steady process may mark others as lost. A process is steady if its own renewals have

@@ -2,6 +2,7 @@
 // the progress that the far end reports. Our call ends when the far end has connected the agent, or
 // when it hangs up after accepting the REFER. A single time-out covers the admission (which needs
 // the database), the REFER and its NOTIFYs. That also limits how long the bot hears silence.
+// `src/sip/legs/referral.ts` sends the REFER.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';

@@ -1,5 +1,6 @@
 // Accepts calls. One statement stores a batch of calls, each with its first event, and with its
-// idempotency key if it has one.
+// idempotency key if it has one. A request whose key is already stored gets the stored answer, or a
+// conflict if the request differs.
 
 import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
