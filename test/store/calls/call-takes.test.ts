@@ -77,21 +77,16 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     await pool.query('vacuum analyze');
     const take = (id: number) =>
       `select * from take_calls(${id}, false, 'me', '', 1, 200, 0, null)`;
-    // An execution may also read the catalogue: the first one does, and so does one after another
-    // database of this server was dropped. The cheapest of several shows what taking itself reads.
-    const hitBlocks: number[] = [];
-    for (const id of [1, 2, 3, 4]) {
-      const { rows } = await pool.query<{ 'QUERY PLAN': Explained }>(
-        `explain (analyze, buffers, format json) ${take(id)}`,
-      );
-      hitBlocks.push(rows[0]?.['QUERY PLAN'][0]?.Plan['Shared Hit Blocks'] ?? Number.NaN);
-    }
+    // The first execution also reads the catalogue. Those reads must not count.
+    await pool.query(take(1));
+
+    const { rows } = await pool.query<{ 'QUERY PLAN': Explained }>(
+      `explain (analyze, buffers, format json) ${take(2)}`,
+    );
 
     const taken = await pool.query(`select call_id from calls where owner_id = 'me' order by 1`);
-    expect(taken.rows).toEqual(
-      [1991, 1992, 1993, 1994].map((number) => ({ call_id: `call-${number}` })),
-    );
-    expect(Math.min(...hitBlocks)).toBeLessThan(200);
+    expect(taken.rows).toEqual([{ call_id: 'call-1991' }, { call_id: 'call-1992' }]);
+    expect(rows[0]?.['QUERY PLAN'][0]?.Plan['Shared Hit Blocks']).toBeLessThan(200);
   });
 
   test('spaces starts by the rate, over all nodes', async () => {
