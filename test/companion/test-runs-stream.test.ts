@@ -131,7 +131,7 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
     const both = await ask();
 
     expect(both.statusCode).toBe(404);
-    expect(problemOf(both).detail).toMatch(/more than one bot/i);
+    expect(problemOf(both).detail).toMatch(/^More than one bot/);
     expect((await ask(streamId, ofFirst)).json()).toMatchObject({ utterance_ran: 7 });
     expect((await ask(streamId, ofSecond)).json()).toMatchObject({ utterance_ran: 39 });
   });
