@@ -3,6 +3,8 @@
 
 import { startNatsServer } from '../embedded/nats/nats-server.ts';
 import { connectEvents, type EventConnection } from '../events/connection.ts';
+import type { NatsStatus } from '../events/nats-status.ts';
+import type { RunningPublisher } from '../events/publisher.ts';
 import { ensureStreams } from '../events/streams.ts';
 import type { Environment } from './environment.ts';
 
@@ -12,6 +14,9 @@ export type Events = {
   readonly url: string;
   /** The same URL without credentials, for the log. */
   readonly address: string;
+  status(): NatsStatus;
+  /** Sets the publisher whose waiting events `status` reports. Before that, none are waiting. */
+  report(publisher: Pick<RunningPublisher, 'backlog'>): void;
 };
 
 export async function openEvents(environment: Environment): Promise<Events> {
@@ -30,7 +35,14 @@ export async function openEvents(environment: Environment): Promise<Events> {
   });
   closers.add('NATS connection', () => connection.close());
   await ensureStreams(connection, config.retention);
-  return { connection, url, address: url.replace(/\/\/[^@/]*@/, '//') };
+  let backlog: RunningPublisher['backlog'] = () => ({ waitingEvents: 0, oldestWaitingMs: 0 });
+  return {
+    ...{ connection, url, address: url.replaceAll(/\/\/[^@/,]*@/g, '//') },
+    status: () => ({ ...connection.status(), ...backlog() }),
+    report: (publisher) => {
+      backlog = () => publisher.backlog();
+    },
+  };
 }
 
 async function openNatsServer({ config, logger, closers }: Environment): Promise<string> {

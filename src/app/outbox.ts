@@ -94,12 +94,7 @@ export function openOutbox(
   const settling = new Settling(pool, config.ownerId, (call) => withMachine.has(call), logger);
   closers.add('settling', () => settling.stop());
   const { remember, traceOf } = rememberTraces();
-  const publisher = createPublisher(parts.events.connection, logger, {
-    untilAllowed: () => parts.node.lease.untilHeld(),
-    writeContext: createContextWriter(parts.contexts),
-    traceOf,
-  });
-  closers.add('publisher', () => publisher.stop(stopTimeoutMs));
+  const publisher = openPublisher({ logger, closers }, parts, traceOf);
   const relay = new EventRelay({
     publisher,
     untilReleased: async (callId) => {
@@ -159,6 +154,21 @@ export function openOutbox(
     holds: (callId) => outbox.holds(callId) || relay.holds(callId) || settling.holds(callId),
     isIdle: () => outbox.size() === 0 && publisher.waiting() === 0,
   };
+}
+
+function openPublisher(
+  { logger, closers }: Pick<Environment, 'logger' | 'closers'>,
+  { events, node, contexts }: Parts,
+  traceOf: (callId: string) => TraceHeaders | undefined,
+): RunningPublisher {
+  const publisher = createPublisher(events.connection, logger, {
+    untilAllowed: () => node.lease.untilHeld(),
+    writeContext: createContextWriter(contexts),
+    traceOf,
+  });
+  events.report(publisher);
+  closers.add('publisher', () => publisher.stop(stopTimeoutMs));
+  return publisher;
 }
 
 function rememberTraces() {

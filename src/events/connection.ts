@@ -13,6 +13,7 @@ import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
+import type { Backlog, NatsStatus } from './nats-status.ts';
 
 /**
  * Short, because calls are in progress. The jitter keeps the nodes from reconnecting all at the
@@ -62,6 +63,8 @@ export type EventConnection = {
   /** Duration of one pull request. */
   readonly pullExpiresMs: number;
   connected(): boolean;
+  /** What is known about the servers and the streams. The publisher adds its events. */
+  status(): Omit<NatsStatus, keyof Backlog>;
   /**
    * Publishes a message on its subject's stream and returns the message's sequence there. Rejects
    * if the stream rejects the message, or if no acknowledgement arrives in time or before a
@@ -79,10 +82,10 @@ export type EventConnection = {
  */
 export async function connectEvents(options: ConnectOptions): Promise<EventConnection> {
   const nats = await firstConnect(options);
-  let connected = true;
+  let disconnectedSince: Date | undefined;
   const messages = new AcknowledgedPublishing(nats);
   const watching = watchStatus(nats, options.logger, (now) => {
-    connected = now;
+    disconnectedSince = now ? undefined : (disconnectedSince ?? new Date());
     // Acknowledgements for messages sent over the old connection are lost.
     if (now) messages.abandon(new Error('reconnected'));
   });
@@ -102,7 +105,13 @@ export async function connectEvents(options: ConnectOptions): Promise<EventConne
     jetstream: jetstream(nats, { timeout: requestTimeoutMs }),
     manager,
     pullExpiresMs: options.isAlone === true ? pullAloneExpiresMs : pullExpiresMs,
-    connected: () => connected && !nats.isClosed(),
+    connected: () => disconnectedSince === undefined && !nats.isClosed(),
+    status: () => ({
+      isConnected: disconnectedSince === undefined && !nats.isClosed(),
+      server: nats.getServer(),
+      ...(disconnectedSince === undefined ? {} : { disconnectedSince }),
+      ...{ streamsAway: [], streamsWithFewerReplicas: [] },
+    }),
     put: (subject, payload, putOptions) => messages.put(subject, payload, putOptions),
     close: () => closeWithin(nats),
   };

@@ -12,6 +12,7 @@ import type { TraceHeaders } from '../lib/trace-context.ts';
 import { takeTurns } from '../lib/turns.ts';
 import { within } from '../lib/within.ts';
 import type { EventConnection } from './connection.ts';
+import type { Backlog } from './nats-status.ts';
 import { callSubject, deadLetterSubject } from './subjects.ts';
 
 /**
@@ -54,6 +55,8 @@ export type RunningPublisher = {
   publish(events: readonly CallEvent[]): Promise<void>;
   /** Returns the number of events that haven't been published yet. */
   waiting(): number;
+  /** Describes these events, and the failure that has been holding one of them up the longest. */
+  backlog(): Backlog;
   /** Returns true if any of the call's events still have to be published. */
   holds(callId: CallId): boolean;
   /**
@@ -71,6 +74,8 @@ export function createPublisher(
   return new Publisher(connection, logger, options);
 }
 
+type Failing = { readonly failingSince: Date; readonly failure: string };
+
 class Publisher implements RunningPublisher {
   readonly #connection: EventConnection;
   readonly #logger: Logger;
@@ -83,6 +88,10 @@ class Publisher implements RunningPublisher {
   readonly #turns = takeTurns({ running: maxConcurrent, waiting: Number.POSITIVE_INFINITY }, () => {
     throw new Error('the number of waiting turns is not limited here');
   });
+  /** When each publication was passed to us, in ms, oldest first. */
+  readonly #waitingSince = new Set<{ readonly sinceMs: number }>();
+  /** Events that failed and will be retried, by id. The event that failed first comes first. */
+  readonly #failing = new Map<string, Failing>();
   #waiting = 0;
   #stopping = false;
 
@@ -96,6 +105,16 @@ class Publisher implements RunningPublisher {
 
   waiting(): number {
     return this.#waiting;
+  }
+
+  backlog(): Backlog {
+    const [oldest] = this.#waitingSince;
+    const [failing] = this.#failing.values();
+    return {
+      waitingEvents: this.#waiting,
+      oldestWaitingMs: oldest === undefined ? 0 : performance.now() - oldest.sinceMs,
+      ...failing,
+    };
   }
 
   holds(callId: CallId): boolean {
@@ -112,6 +131,8 @@ class Publisher implements RunningPublisher {
       return Promise.reject(new Error(`NATS is unreachable: ${maxWaiting} events wait for it`));
     }
     this.#waiting += events.length;
+    const waiting = { sinceMs: performance.now() };
+    this.#waitingSince.add(waiting);
     if (isEnd(last)) this.#ended.add(last.callId);
     const publishAll = async (): Promise<void> => {
       for (const event of events) {
@@ -128,6 +149,7 @@ class Publisher implements RunningPublisher {
     const stored = before === undefined ? publishAll() : before.then(publishAll, publishAll);
     this.#tails.set(first.callId, stored);
     const settle = () => {
+      this.#waitingSince.delete(waiting);
       if (this.#tails.get(first.callId) !== stored) return;
       this.#tails.delete(first.callId);
       this.#ended.delete(first.callId);
@@ -145,6 +167,14 @@ class Publisher implements RunningPublisher {
   }
 
   async #store(event: CallEvent): Promise<void> {
+    try {
+      await this.#tryUntilStored(event);
+    } finally {
+      this.#failing.delete(event.id);
+    }
+  }
+
+  async #tryUntilStored(event: CallEvent): Promise<void> {
     let retryMs = firstRetryMs;
     const { signal } = this.#stopped;
     for (;;) {
@@ -158,14 +188,19 @@ class Publisher implements RunningPublisher {
         return;
       } catch (error) {
         if (isRefused(error)) return await this.#deadLetter(event, error);
-        this.#logger.warn(
-          { err: error, eventId: event.id, retryMs },
-          'cannot publish an event, will retry',
-        );
+        this.#onFailure(event, error);
       }
       await pause(retryMs, undefined, { signal }).catch(() => undefined);
       retryMs = Math.min(retryMs * 2, maxRetryMs);
     }
+  }
+
+  /** Logs each event's first failure only, because an outage makes thousands of events fail. */
+  #onFailure({ id }: CallEvent, error: unknown): void {
+    if (this.#failing.has(id)) return;
+    const failure = error instanceof Error ? error.message : String(error);
+    this.#failing.set(id, { failingSince: new Date(), failure });
+    this.#logger.warn({ err: error, eventId: id }, 'cannot publish an event, will retry');
   }
 
   async #publishOnce(event: CallEvent): Promise<void> {

@@ -1,0 +1,33 @@
+// What the gateway knows about NATS, for `/ready`, the metrics, and the console's page.
+
+export type NatsStatus = Backlog & {
+  readonly isConnected: boolean;
+  /**
+   * `host:port` of the server that is or was connected last, or before the first connection, the
+   * addresses in NATS_URL, separated by commas. Never contains credentials.
+   */
+  readonly server: string;
+  /** Undefined while a server is connected. */
+  readonly disconnectedSince?: Date;
+  /** Names of streams and buckets that can't be used now, e.g. because they have no leader. */
+  readonly streamsAway: readonly string[];
+  readonly streamsWithFewerReplicas: readonly FewerReplicas[];
+};
+
+/** The events of this process that have not been published yet. */
+export type Backlog = {
+  /** The first failure of the event that has been failing for the longest time. */
+  readonly failingSince?: Date;
+  /** Why that event can't be published, e.g. `insufficient storage resources available`. */
+  readonly failure?: string;
+  /** The number of this process's events that are waiting to be published. */
+  readonly waitingEvents: number;
+  /** How long the first of them has been waiting. 0 if no events are waiting. */
+  readonly oldestWaitingMs: number;
+};
+
+export type FewerReplicas = {
+  readonly stream: string;
+  readonly replicas: number;
+  readonly wanted: number;
+};
