@@ -62,6 +62,10 @@ export type Usage = {
 export type MeasuredGateway = AsyncDisposable & {
   readonly name: string;
   readonly gateway: GatewayProcess;
+  /** URL of its PostgreSQL. Undefined on PGlite. */
+  readonly postgresUrl: string | undefined;
+  /** HTTP port of the nats-server's monitoring. */
+  readonly natsMonitorPort: number;
   usage(): Promise<Usage>;
 };
 
@@ -98,6 +102,8 @@ export async function startMeasured(
     return {
       name: build.name,
       gateway,
+      postgresUrl: postgres?.url,
+      natsMonitorPort: monitorPort,
       usage: async () => ({
         cpu: await readCpu(pid, probe.path, postgres),
         counts: await readCounts(pid, probe.path, monitorPort),

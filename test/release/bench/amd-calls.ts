@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startReceiver } from '../../support/receiver.ts';
-import { type Callee, callSeconds, startCallee } from './amd-calls-callee.ts';
+import { callSeconds, startCallee } from './amd-calls-callee.ts';
 import {
   counted,
   cpuParts,
@@ -14,11 +14,12 @@ import {
   startMeasured,
   type Usage,
 } from './amd-calls-gateway.ts';
+import { type Load, type PlacedCalls, placeCalls, type World } from './amd-calls-load.ts';
 import { countSystemCalls } from './amd-calls-system-calls.ts';
 import { type Build, buildHere, buildOf } from './build-of-commit.ts';
 import { cores } from './cpu-by-part.ts';
 import { percentile } from './process-usage.ts';
-import { type TimedReceiver, timed } from './timed-receiver.ts';
+import { timed } from './timed-receiver.ts';
 
 const leastRight = 0.98;
 /**
@@ -29,7 +30,6 @@ const warmUp = { rate: 20, calls: 400 };
 const idleSeconds = 5;
 /** The writes that follow the end of a call are finished within this time. */
 const settleMs = 1_000;
-const maxEndMs = 60_000;
 const mostWrongShown = 10;
 const traced = { rate: 5, calls: 30 };
 
@@ -38,15 +38,7 @@ type Options = {
   readonly calls: number;
   readonly rounds: number;
 };
-type Load = { readonly rate: number; readonly calls: number };
-type Round = Usage & {
-  readonly calls: number;
-  /** One line per wrong verdict: the recording and the verdict. */
-  readonly wrong: readonly string[];
-  /** The achieved rate in calls per second. */
-  readonly rate: number;
-};
-type World = { readonly callee: Callee; readonly receiver: TimedReceiver };
+type Round = Usage & PlacedCalls & { readonly calls: number };
 
 export async function benchAmdCalls(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -132,53 +124,15 @@ async function benchAt(
 
 async function round(side: MeasuredGateway, world: World, load: Load): Promise<Round> {
   const before = await side.usage();
-  const startedAt = performance.now();
-  const placed: Promise<string | undefined>[] = [];
-  for (let index = 0; index < load.calls; index += 1) {
-    await pause(Math.max(0, startedAt + (index * 1_000) / load.rate - performance.now()));
-    const call = placeAndCheck(side, world, index % world.callee.recordings);
-    // The promise is awaited below. A call that fails before then must not end the process, because
-    // it still has to stop other processes.
-    call.catch(() => undefined);
-    placed.push(call);
-  }
-  const rate = ((load.calls - 1) * 1_000) / (performance.now() - startedAt);
-  const verdicts = await Promise.all(placed);
+  const placed = await placeCalls(side.gateway, world, load);
   await pause(settleMs);
   const after = await side.usage();
   return {
     cpu: difference(before.cpu, after.cpu),
     counts: difference(before.counts, after.counts),
     calls: load.calls,
-    wrong: verdicts.filter((wrong) => wrong !== undefined),
-    rate,
+    ...placed,
   };
-}
-
-/**
- * Places one call. Returns undefined if its verdict is right, and a description of the verdict
- * otherwise.
- */
-async function placeAndCheck(
-  { gateway }: MeasuredGateway,
-  { callee, receiver }: World,
-  recording: number,
-): Promise<string | undefined> {
-  const { callId } = await gateway.dialer.dial({
-    target: callee.uri(recording),
-    notifyurl: receiver.url,
-    machineDetection: 'detect',
-  });
-  const late = new AbortController();
-  const last = await Promise.race([
-    receiver.ended(callId),
-    pause(callSeconds * 1_000 + maxEndMs, undefined, { signal: late.signal }),
-  ]);
-  late.abort();
-  if (last === undefined) throw new Error('a call did not end');
-  const { status, machineDetection } = last.body;
-  if (status === 'completed' && machineDetection === callee.verdictOf(recording)) return undefined;
-  return `${callee.nameOf(recording)}: ${status}, ${machineDetection ?? 'no verdict'}`;
 }
 
 function difference<Name extends string>(

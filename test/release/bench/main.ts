@@ -4,6 +4,7 @@
 import { benchAmd } from './amd.ts';
 import { benchAmdCalls } from './amd-calls.ts';
 import { benchBridge } from './bridge.ts';
+import { benchBytes } from './bytes.ts';
 import { benchCalls } from './calls.ts';
 import { benchCaptures } from './captures.ts';
 import { benchCompanion } from './companion.ts';
@@ -20,6 +21,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   amd: benchAmd,
   'amd-calls': benchAmdCalls,
   bridge: benchBridge,
+  bytes: benchBytes,
   calls: benchCalls,
   captures: benchCaptures,
   deliveries: benchDeliveries,
