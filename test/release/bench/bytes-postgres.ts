@@ -94,14 +94,13 @@ async function readSizes(client: Client): Promise<Sizes> {
     group by 1 order by 1`);
   const sizes: TableGrowth[] = [];
   for (const { name, heap, relations } of rows) {
-    const content = await Promise.all(
-      relations.map(async (relation) => {
-        const { rows: sums } = await client.query<{ rows: string; bytes: string }>(
-          `select count(*) as rows, coalesce(sum(pg_column_size(t)), 0) as bytes from ${relation} t`,
-        );
-        return sums[0] ?? { rows: '0', bytes: '0' };
-      }),
-    );
+    const content: { readonly rows: string; readonly bytes: string }[] = [];
+    for (const relation of relations) {
+      const { rows: sums } = await client.query<{ rows: string; bytes: string }>(
+        `select count(*) as rows, coalesce(sum(pg_column_size(t)), 0) as bytes from ${relation} t`,
+      );
+      content.push(...sums);
+    }
     const { rows: indexes } = await client.query<{ name: string; bytes: string }>(
       `select ${nameOfParent('relname')} as name, sum(pg_relation_size(oid)) as bytes
        from pg_index join pg_class on oid = indexrelid
