@@ -58,17 +58,25 @@ function missingPrograms() {
   const needsNats = !process.env.NATS_SERVER_BIN && !process.env.NATS_URL;
   const wanted = [
     ['nats-server', !needsNats || onPath('nats-server')],
-    ['sip-tester', !forTests || onPath('sipp')],
-    ['postgresql', !forTests || postgresInstalled()],
-    ['curl', !forTests || onPath('curl')],
-    // `script` gives the tests a terminal. Normally every Debian has this package.
-    ['bsdutils', !forTests || onPath('script')],
-    ['python3', !forTests || onPath('python3')],
     ['chromium', !forConsole || onPath('chromium')],
     ['prometheus', !forMetrics || (onPath('prometheus') && onPath('promtool'))],
+    ...(forTests ? programsOfTests() : []),
     ...(forKits ? programsOfKits() : []),
   ];
   return wanted.filter(([, isThere]) => !isThere).map(([name]) => name);
+}
+
+function programsOfTests() {
+  return [
+    ['sip-tester', onPath('sipp')],
+    ['postgresql', postgresInstalled()],
+    ['haproxy', onPath('haproxy')],
+    ['pgbouncer', onPath('pgbouncer')],
+    ['curl', onPath('curl')],
+    // `script` gives the tests a terminal. Normally every Debian has this package.
+    ['bsdutils', onPath('script')],
+    ['python3', onPath('python3')],
+  ];
 }
 
 /** Returns the Debian packages for the languages in src/notifier/kits. */

@@ -31,9 +31,8 @@ export type PostgresOptions = {
  * @throws Error that says what to install
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
-  const programs = await findPrograms();
-  // PostgreSQL refuses to run as root.
-  const user = process.getuid?.() === 0 ? await userNamed('postgres') : undefined;
+  const programs = await findPostgres();
+  const user = await postgresUser();
   const folder = await mkdtemp(join(tmpdir(), 'offhook-test-postgres-'));
   if (user !== undefined) await chown(folder, user.uid, user.gid);
   const data = join(folder, 'data');
@@ -77,7 +76,8 @@ cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
   };
 }
 
-async function findPrograms(): Promise<string> {
+/** Returns the folder of PostgreSQL's programs. */
+export async function findPostgres(): Promise<string> {
   const debian = '/usr/lib/postgresql';
   const versions = await readdir(debian).catch(() => []);
   const newest = versions.toSorted((one, other) => Number(other) - Number(one))[0];
@@ -89,9 +89,11 @@ async function findPrograms(): Promise<string> {
   }
 }
 
-async function userNamed(name: string): Promise<{ readonly uid: number; readonly gid: number }> {
-  const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
-  return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
+/** Returns the user to run PostgreSQL as, because PostgreSQL refuses to run as root. */
+export async function postgresUser(): Promise<{ uid: number; gid: number } | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres'])));
+  return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
 }
 
 function accepts(socketPath: string): Promise<boolean> {
