@@ -15,6 +15,11 @@ import { dayOf, dropDay, listDays, restOf, type TableByDay, tablesByDay } from '
 const batchRows = 500;
 /** Pause between batches, which lets the embedded database's only session run other statements. */
 const pauseMs = 20;
+/**
+ * Totals of calls are small and name nobody. With 400 days, a month can be compared with the same
+ * month of the year before.
+ */
+const totalsRetentionDays = 400;
 const attemptRetentionDays = 7;
 const attemptRetention = `${attemptRetentionDays} days`;
 const dayMs = 86_400_000;
@@ -77,6 +82,10 @@ delete from idempotency_keys where (app_id, bot_id, key) in (
   select app_id, bot_id, key from idempotency_keys where expires_at < $1
   order by expires_at limit ${batchRows})`;
 
+const totalsStatement = `
+delete from call_totals where ctid = any(array(
+  select ctid from call_totals where slot < $1 order by slot limit ${batchRows}))`;
+
 const messageStatement = `
 delete from messages where (account_id, bot_id, message_id) in (
   select account_id, bot_id, message_id from messages
@@ -101,7 +110,13 @@ delete from test_runs where (account_id, bot_id, run_id) in (
   select account_id, bot_id, run_id from test_runs where updated_at < $1
   order by updated_at limit ${batchRows})`;
 
-const tables = ['calls', 'call_legs', 'idempotency_keys', ...tablesByDay.map(restOf)];
+const tables = [
+  'calls',
+  'call_legs',
+  'call_totals',
+  'idempotency_keys',
+  ...tablesByDay.map(restOf),
+];
 
 type Stored = Pick<Database, 'kind' | 'pool'>;
 type Limits = {
@@ -114,8 +129,8 @@ type Limits = {
 
 /**
  * Deletes calls that ended before `before`, along with all their data. Also deletes rows that have
- * their own, shorter retention: attempts, replays, failing receivers and idempotency keys. Returns
- * the number of deleted calls.
+ * a retention of their own: attempts, replays, failing receivers, idempotency keys and totals.
+ * Returns the number of deleted calls.
  */
 export async function purgeExpired(
   database: Stored,
@@ -132,9 +147,15 @@ export async function purgeExpired(
   for (const statement of aged) {
     others += await deleteAll(database, statement, now, stopped);
   }
+  others += await deleteAll(database, totalsStatement, totalsBefore(limits), stopped);
   if (calls + others > 0) await vacuum(database, tables);
   await dropOldDays(database, logger, limits);
   return calls;
+}
+
+/** Totals live at least as long as the calls, because lists rely on them. */
+function totalsBefore({ before, now }: Limits): Date {
+  return new Date(Math.min(before.getTime(), now.getTime() - totalsRetentionDays * dayMs));
 }
 
 /**

@@ -56,6 +56,7 @@ const moved = `moved as (
     ended_at = coalesce(c.ended_at, ((${ending}) ->> 'at')::timestamptz),
     end_event = coalesce(c.end_event, (${ending}) -> 'event'),
     outcome = coalesce(c.outcome, (${ending}) ->> 'outcome'),
+    verdict = coalesce(c.verdict, (${ending}) ->> 'verdict'),
     sip_status = coalesce(c.sip_status, ((${ending}) ->> 'sipStatus')::integer),
     last_event_sequence = greatest(c.last_event_sequence, i.event_sequence,
       ((${ending}) ->> 'eventSequence')::integer),

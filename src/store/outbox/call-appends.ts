@@ -225,11 +225,13 @@ function legRows({ call: { callId }, step }: WaitingStep): string[] {
 /** @returns undefined if there is no such ending */
 function endingColumns(event: CallEvent | undefined) {
   if (event === undefined || !isTerminal(event)) return undefined;
-  const { outcome, sipStatus, machineDetected, notificationSequence } = event.data;
+  const { outcome, sipStatus, machineDetected, machineDetection, notificationSequence } =
+    event.data;
   return {
     at: event.time,
     event,
     outcome,
+    verdict: machineDetection,
     sipStatus,
     status: machineDetected === true ? 'machineDetected' : event.type,
     eventSequence: event.eventSequence,

@@ -6,6 +6,7 @@ import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';
 import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { slotOf } from '../calls/call-slots.ts';
 import { fewRows } from '../few-rows.ts';
 
 const lingerMs = 250;
@@ -14,14 +15,34 @@ const retryMs = 1_000;
 /** Beyond this limit, we leave calls to the sweep for unsettled calls. */
 const maxWaiting = 50_000;
 
+/**
+ * Settles calls and adds them to the totals. A call is settled only once, so it is counted only
+ * once, whichever process does it and however often the statement is repeated. All processes lock
+ * the rows of the totals in the same order. A process runs the statement a few times a second, so
+ * the processes rarely wait for each other's rows.
+ */
 const settleStatement = {
   name: 'settle calls',
   text: `
-update calls c set published_event_sequence = last_event_sequence,
-  end_published_at = clock_timestamp()
-from unnest($1::text[]) as given(call_id)
-where ${fewRows('given.call_id')} and c.call_id = given.call_id and owner_id = $2 and ended_at is not null
-  and end_published_at is null`,
+with settled as (
+  update calls c set published_event_sequence = last_event_sequence,
+    end_published_at = clock_timestamp()
+  from unnest($1::text[]) as given(call_id)
+  where ${fewRows('given.call_id')} and c.call_id = given.call_id and owner_id = $2 and ended_at is not null
+    and end_published_at is null
+  returning account_id, bot_id, c.trunk, outcome, status, verdict, accepted_at, answered_at, ended_at
+)
+insert into call_totals as known (account_id, outcome, status, verdict, slot, bot_id, trunk,
+  calls, answered, talk_ms)
+select account_id, coalesce(outcome, 'unknown') as outcome, status, coalesce(verdict, '') as verdict,
+  ${slotOf('accepted_at')} as slot, bot_id, coalesce(trunk, '') as trunk, count(*), count(answered_at),
+  coalesce(sum(round(extract(epoch from greatest(ended_at - answered_at, interval '0')) * 1000)), 0)
+from settled
+group by 1, 2, 3, 4, 5, 6, 7
+order by 1, 2, 3, 4, 5, 6, 7
+on conflict (account_id, outcome, status, verdict, slot, bot_id, trunk) do update set
+  calls = known.calls + excluded.calls, answered = known.answered + excluded.answered,
+  talk_ms = known.talk_ms + excluded.talk_ms`,
 } as const;
 
 /**

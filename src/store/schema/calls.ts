@@ -1,4 +1,11 @@
-// Calls, their events, and the idempotency keys of requests.
+// Calls, their events, their totals, and the idempotency keys of requests.
+
+/** The callee's number in E.164 digits, as an expression on `calls`. Its index needs the same. */
+export const calleeNumber =
+  "coalesce(request #>> '{target,number}', substring(request #>> '{target,user}' from '^\\+([1-9][0-9]{2,14})$'))";
+
+/** The campaign of the request, as an expression on `calls`. Its index needs the same. */
+export const campaign = "(request ->> 'campaign')";
 
 export const calls = `
 -- A call is inserted once and updated five or six times within minutes. Free space in each page
@@ -38,6 +45,8 @@ create table calls (
   ended_at timestamptz(3),
   end_event jsonb,
   outcome text,
+  -- The verdict of detection at the end of the call.
+  verdict text,
   sip_status integer,
   -- The number of the last stored event. The first event is stored with the call.
   last_event_sequence integer not null default 1,
@@ -49,7 +58,13 @@ create table calls (
   end_published_at timestamptz(3)
 ) with (fillfactor = 50);
 create index calls_by_bot on calls (account_id, bot_id, accepted_at desc, call_id desc);
-create index calls_by_idempotency_key on calls (account_id, idempotency_key);
+create index calls_by_idempotency_key on calls (account_id, idempotency_key)
+  where idempotency_key is not null;
+-- The digits of the callee's number. The user part of a sip: target may be a number too.
+create index calls_by_number on calls (account_id, (${calleeNumber}), accepted_at desc)
+  where ${calleeNumber} is not null;
+create index calls_by_campaign on calls (account_id, (${campaign}), accepted_at desc)
+  where ${campaign} is not null;
 -- Finds a call by the CallSid that its bot knows.
 create index calls_by_call_sid on calls (substr(encode(sha256(call_id::bytea), 'hex'), 1, 32))
   where request ? 'stream';
@@ -62,6 +77,28 @@ create index calls_waiting on calls (coalesce(trunk, ''), accepted_at, call_id)
 -- For retention. Not on ended_at: an index on a changing column would make every end of a call a
 -- costly update.
 create index calls_by_age on calls (accepted_at);
+
+-- Totals of settled calls, by the quarter of an hour in which they were accepted: every time zone
+-- begins its days on one. They outlive the calls. Lists also use them, to skip the periods that have
+-- no call with the requested outcome, status or verdict.
+create table call_totals (
+  account_id text not null,
+  outcome text not null,
+  status text not null,
+  -- Empty: the call had no verdict.
+  verdict text not null,
+  slot timestamptz(0) not null,
+  bot_id text not null,
+  -- Empty: the call was dialled directly.
+  trunk text not null,
+  calls integer not null,
+  answered integer not null,
+  talk_ms bigint not null,
+  primary key (account_id, outcome, status, verdict, slot, bot_id, trunk)
+) with (fillfactor = 70);
+create index call_totals_by_slot on call_totals (account_id, slot);
+-- For retention.
+create index call_totals_by_age on call_totals (slot);
 
 -- What another process needs to end a leg. The id of a call's first leg is the call's own id.
 create table call_legs (
