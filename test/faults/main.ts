@@ -2,13 +2,16 @@
 // `--seed` each run draws a new seed and prints it, so that you can repeat the script of a failure.
 //
 // `npm run test:faults -- --outages 15 --gateways 3` makes PostgreSQL unavailable while people
-// talk, and counts the calls that are hung up. `--build FOLDER` tries the `dist` of another
-// version.
+// talk, and counts the calls that are hung up. `npm run test:faults -- --failovers 5` does the same
+// with fail-overs to a standby behind haproxy, five of each length. `--build FOLDER` tries the
+// `dist` of another version.
 
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { eventually } from '../support/eventually.ts';
+import { startPostgresPair } from '../support/postgres-pair.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
+import { runFailovers } from './failovers.ts';
 import { runOutages } from './outages.ts';
 import { runStorm } from './storm.ts';
 
@@ -26,6 +29,10 @@ const { values } = parseArgs({
     logs: { type: 'string' },
     /** How many outages of PostgreSQL to run instead of the storm. */
     outages: { type: 'string' },
+    /** How many fail-overs of each length to run instead of the storm. */
+    failovers: { type: 'string' },
+    /** How long nothing serves during a fail-over, in seconds, separated by commas. */
+    lengths: { type: 'string', default: '5,8,12,15,30,60' },
     gateways: { type: 'string', default: '2' },
     build: { type: 'string' },
   },
@@ -35,11 +42,13 @@ const seconds = Number(values.seconds);
 const callsPerSecond = Number(values.rate);
 const everyMs = Number(values.every) * 1_000;
 const outages = Number(values.outages ?? 0);
+const failovers = Number(values.failovers ?? 0);
+const lengths = values.lengths.split(',').map(Number);
 const gateways = Number(values.gateways);
-const numbers = [seed, seconds, callsPerSecond, everyMs, outages, gateways];
+const numbers = [seed, seconds, callsPerSecond, everyMs, outages, failovers, gateways, ...lengths];
 if (!numbers.every((value) => Number.isFinite(value) && value >= 0)) {
   throw new Error(
-    '--seconds, --seed, --rate, --every, --outages and --gateways must be numbers of 0 or more',
+    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths and --gateways must be numbers of 0 or more',
   );
 }
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -85,13 +94,33 @@ async function sufferOutages(postgres: PostgresServer, databaseUrl: string): Pro
   return report.hungUp === 0;
 }
 
-const postgres = await startPostgres();
-try {
-  await eventually(() => createDatabase(postgres.url), 'PostgreSQL accepts statements');
-  const databaseUrl = postgres.url.replace('/postgres?', '/storm?');
-  const isFine =
-    outages > 0 ? await sufferOutages(postgres, databaseUrl) : await storm(databaseUrl);
-  process.exitCode = isFine ? 0 : 1;
-} finally {
-  await postgres.stop();
+/** Runs the fail-overs. Returns true if nobody was hung up. */
+async function failOver(): Promise<boolean> {
+  say(`${failovers} fail-overs of ${values.lengths} s, ${gateways} gateways`);
+  const pair = await startPostgresPair();
+  try {
+    const reports = await runFailovers({
+      ...{ pair, lengths, runsEach: failovers, gateways, people: 14, log: say },
+      ...(values.build !== undefined && { build: values.build }),
+    });
+    say(JSON.stringify(reports, undefined, 2));
+    return reports.every(({ hungUp }) => hungUp === 0);
+  } finally {
+    await pair.stop();
+  }
 }
+
+/** Runs the storm or the outages on a single server. Returns true if nothing is wrong. */
+async function onOneServer(): Promise<boolean> {
+  const postgres = await startPostgres();
+  try {
+    await eventually(() => createDatabase(postgres.url), 'PostgreSQL accepts statements');
+    const databaseUrl = postgres.url.replace('/postgres?', '/storm?');
+    return outages > 0 ? await sufferOutages(postgres, databaseUrl) : await storm(databaseUrl);
+  } finally {
+    await postgres.stop();
+  }
+}
+
+const isFine = failovers > 0 ? await failOver() : await onOneServer();
+process.exitCode = isFine ? 0 : 1;

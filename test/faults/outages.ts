@@ -6,13 +6,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import { eventually } from '../support/eventually.ts';
-import { type FarCall, numberFor } from '../support/far-end.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import type { PostgresServer } from '../support/postgres-server.ts';
 import { processesUnder } from '../support/process-tree.ts';
 import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
 import { randomFrom } from './random.ts';
+import { appCreatorOf, fill, isUp, removeEnded, type Talking } from './talking.ts';
 
 export type OutageOptions = {
   readonly seed: number;
@@ -48,12 +47,14 @@ const outageMs = { from: 9_000, to: 20_000 } as const;
  * within one lease and one sweep.
  */
 const aftermathMs = 14_000;
-const upTimeoutMs = 60_000;
 
 export async function runOutages(options: OutageOptions): Promise<OutageReport> {
   const wire = await layDatabaseWire(options.databaseUrl);
   try {
-    await using cluster = await startCluster({ databaseUrl: options.databaseUrl });
+    await using cluster = await startCluster({
+      databaseUrl: options.databaseUrl,
+      createApp: appCreatorOf(options.build),
+    });
     return await suffer({ ...options, cluster, wire });
   } finally {
     await wire.close();
@@ -61,12 +62,17 @@ export async function runOutages(options: OutageOptions): Promise<OutageReport> 
 }
 
 async function suffer(world: World): Promise<OutageReport> {
-  const { cluster, log } = world;
+  const { cluster, log, databaseUrl, wire, build } = world;
+  const talkers: Talking = {
+    ...{ cluster, gateways: world.gateways, people: world.gateways * world.callsEach },
+    variables: { DATABASE_URL: through(databaseUrl, wire) },
+    ...(build !== undefined && { build }),
+  };
   const random = randomFrom(world.seed);
   const gateways = new Map<string, GatewayProcess>();
   const report = { outages: 0, harmful: 0, talking: 0, hungUp: 0, ended: 0 };
   for (let index = 0; index < world.outages; index += 1) {
-    await fill(world, gateways);
+    await fill(talkers, gateways);
     const kind = kinds[index % kinds.length] ?? 'cut';
     const ms = Math.round(random.between(outageMs.from, outageMs.to));
     const talking = cluster.farEnd.calls.filter(isUp);
@@ -75,50 +81,17 @@ async function suffer(world: World): Promise<OutageReport> {
     await end(kind, world);
     await pause(aftermathMs);
     const hungUp = talking.filter((call) => !isUp(call)).length;
-    const ended = [...gateways].filter(([, { child }]) => child.exitCode !== null);
-    for (const [name] of ended) gateways.delete(name);
+    const ended = removeEnded(gateways);
     report.outages += 1;
     report.harmful += hungUp === 0 ? 0 : 1;
     report.talking += talking.length;
     report.hungUp += hungUp;
-    report.ended += ended.length;
+    report.ended += ended;
     log(
-      `${index + 1}: ${kind} for ${(ms / 1_000).toFixed(1)} s, ${hungUp} of ${talking.length} hung up, ${ended.length} gateways ended`,
+      `${index + 1}: ${kind} for ${(ms / 1_000).toFixed(1)} s, ${hungUp} of ${talking.length} hung up, ${ended} gateways ended`,
     );
   }
   return report;
-}
-
-/**
- * A call is up from its ACK to its end. The gateway sends the ACK once it has stored the answer. It
- * hangs up a call whose answer it cannot store because SQL is away.
- */
-const isUp = ({ acknowledgedAt, endedAt }: FarCall): boolean =>
-  acknowledgedAt !== undefined && endedAt === undefined;
-
-let numbers = 0;
-
-/** Starts the gateways that do not run, and places calls until as many people talk as wanted. */
-async function fill(world: World, gateways: Map<string, GatewayProcess>): Promise<void> {
-  const { cluster, databaseUrl, wire, build } = world;
-  for (let index = 0; index < world.gateways; index += 1) {
-    const name = `node-${index + 1}`;
-    if (gateways.has(name)) continue;
-    const variables = { DATABASE_URL: through(databaseUrl, wire) };
-    gateways.set(name, await cluster.startNode(name, variables, build));
-  }
-  const wanted = world.gateways * world.callsEach;
-  const nodes = [...gateways.values()];
-  for (let up = cluster.farEnd.calls.filter(isUp).length; up < wanted; up += 1) {
-    const target = `tel:+${numberFor('stay', 0, numbers)}`;
-    await nodes[up % nodes.length]?.dialer.dial({ target, notifyurl: cluster.receiver.url });
-    numbers += 1;
-  }
-  await eventually(
-    () => cluster.farEnd.calls.filter(isUp).length >= wanted,
-    'people talk',
-    upTimeoutMs,
-  );
 }
 
 async function begin(kind: Kind, { wire, postgres, databaseUrl }: World): Promise<void> {
