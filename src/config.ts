@@ -15,6 +15,7 @@ import {
   trustedNetworks,
 } from './lib/config-values.ts';
 import { describeIssues } from './lib/issues.ts';
+import { natsAccess, natsNkey } from './lib/nats-variables.ts';
 import { maxTokenMaxTtlS, minTokenMaxTtlS } from './store/apps/app-credentials.ts';
 import { keyForm, keyOf } from './store/secrets.ts';
 
@@ -49,6 +50,24 @@ const environment = z.object({
     .describe(
       'URL of a NATS server with JetStream. Default: a private nats-server under DATA_DIR.',
     ),
+  NATS_CREDS: z
+    .string()
+    .optional()
+    .describe('Path of a NATS credentials file (.creds) with a user’s JWT and nkey seed.'),
+  NATS_NKEY: natsNkey
+    .optional()
+    .describe('Seed of the nkey with which the gateway signs in to NATS (SU…).'),
+  NATS_CA: z
+    .string()
+    .optional()
+    .describe(
+      'Path of the CA certificates (PEM) that the NATS servers’ certificates must come from. Requires TLS. Default: the system’s CAs.',
+    ),
+  NATS_CERT: z
+    .string()
+    .optional()
+    .describe('Path of the client certificate (PEM) for NATS. Requires TLS, and NATS_KEY.'),
+  NATS_KEY: z.string().optional().describe('Path of the private key (PEM) of NATS_CERT.'),
   NATS_PREFIX: z
     .string()
     .regex(/^[A-Za-z0-9_-]+$/, 'must be letters, digits, _ and - only')
@@ -288,6 +307,16 @@ function httpOf(env: z.infer<typeof environment>) {
   };
 }
 
+function natsOf(env: z.infer<typeof environment>) {
+  return {
+    url: env.NATS_URL,
+    access: natsAccess(env),
+    prefix: env.NATS_PREFIX,
+    serverProgram: env.NATS_SERVER_BIN,
+    searchPath: env.PATH,
+  };
+}
+
 function callsOf(env: z.infer<typeof environment>) {
   return {
     maxDurationMs: env.MAX_CALL_DURATION_MS,
@@ -330,12 +359,7 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     dataDir,
     runtimeFile: join(dataDir, 'runtime.json'),
     databaseUrl: env.DATABASE_URL,
-    nats: {
-      url: env.NATS_URL,
-      prefix: env.NATS_PREFIX,
-      serverProgram: env.NATS_SERVER_BIN,
-      searchPath: env.PATH,
-    },
+    nats: natsOf(env),
     drachtioServers: env.DRACHTIO_URL as readonly DrachtioServer[] | undefined,
     sip: {
       host: env.SIP_HOST,

@@ -55,7 +55,11 @@ function installDependencies() {
 }
 
 function missingPrograms() {
-  const needsNats = !process.env.NATS_SERVER_BIN && !process.env.NATS_URL;
+  const needsNats = !(
+    process.env.NATS_SERVER_BIN ||
+    process.env.NATS_URL ||
+    process.env.NATS_URL_FILE
+  );
   const wanted = [
     ['nats-server', !needsNats || onPath('nats-server')],
     ['chromium', !forConsole || onPath('chromium')],

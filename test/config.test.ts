@@ -68,4 +68,41 @@ describe('the configuration', () => {
       'SIP_ALLOWED_NETWORKS: must be `none`',
     );
   });
+
+  describe('of NATS', () => {
+    const url = { NATS_URL: 'tls://nats.example.com:4222' };
+    const nkey = `SU${'A'.repeat(56)}`;
+
+    test('names the files and the key with which the gateway signs in', () => {
+      const { nats } = loadConfig({
+        ...{ ...url, NATS_CREDS: '/creds', NATS_CA: '/ca', NATS_CERT: '/cert', NATS_KEY: '/key' },
+      });
+
+      expect(nats.access).toEqual({ creds: '/creds', ca: '/ca', cert: '/cert', key: '/key' });
+      expect(loadConfig({ ...url, NATS_NKEY: nkey }).nats.access).toEqual({ nkey });
+    });
+
+    test.each([
+      ['NATS_CREDS: needs NATS_URL', { NATS_CREDS: '/creds' }],
+      ['NATS_CA: needs NATS_URL', { NATS_CA: '/ca' }],
+      ['NATS_CERT: needs NATS_KEY', { ...url, NATS_CERT: '/cert' }],
+      ['NATS_KEY: needs NATS_CERT', { ...url, NATS_KEY: '/key' }],
+      ['NATS_CREDS: contradicts NATS_NKEY', { ...url, NATS_CREDS: '/creds', NATS_NKEY: nkey }],
+      [
+        'NATS_CREDS: contradicts the user, password or token in NATS_URL',
+        { NATS_URL: 'nats://one:4222,nats://user:hush@two:4222', NATS_CREDS: '/creds' },
+      ],
+      [
+        'NATS_NKEY: contradicts the user, password or token in NATS_URL',
+        { NATS_URL: 'nats://hush@one:4222', NATS_NKEY: nkey },
+      ],
+      [
+        'NATS_NKEY: must be the seed of a user’s nkey: SU and 56 more characters',
+        { ...url, NATS_NKEY: 'SAhush' },
+      ],
+    ])('%s', (message, variables) => {
+      expect(() => loadConfig(variables)).toThrow(`Bad configuration:\n  ${message}`);
+      expect(() => loadConfig(variables)).not.toThrow('hush');
+    });
+  });
 });

@@ -3,6 +3,7 @@
 
 import { startNatsServer } from '../embedded/nats/nats-server.ts';
 import { connectEvents, type EventConnection } from '../events/connection.ts';
+import { withoutCredentials } from '../events/nats-access.ts';
 import type { NatsStatus } from '../events/nats-status.ts';
 import type { RunningPublisher } from '../events/publisher.ts';
 import { ensureStreams } from '../events/streams.ts';
@@ -10,7 +11,7 @@ import type { Environment } from './environment.ts';
 
 export type Events = {
   readonly connection: EventConnection;
-  /** The server's URL, with credentials. */
+  /** The server's URL. With credentials if the server is our own. */
   readonly url: string;
   /** The same URL without credentials, for the log. */
   readonly address: string;
@@ -24,6 +25,7 @@ export async function openEvents(environment: Environment): Promise<Events> {
   const url = config.nats.url ?? (await openNatsServer(environment));
   const connection = await connectEvents({
     url,
+    access: config.nats.access,
     prefix: config.nats.prefix,
     name: `offhook ${config.nodeId}`,
     logger,
@@ -35,9 +37,14 @@ export async function openEvents(environment: Environment): Promise<Events> {
   });
   closers.add('NATS connection', () => connection.close());
   await ensureStreams(connection, config.retention);
+  const address = withoutCredentials(url);
   let backlog: RunningPublisher['backlog'] = () => ({ waitingEvents: 0, oldestWaitingMs: 0 });
   return {
-    ...{ connection, url, address: url.replaceAll(/\/\/[^@/,]*@/g, '//') },
+    connection,
+    // Programs on this machine may use the private server, but runtime.json doesn't repeat the
+    // credentials of NATS_URL.
+    url: config.nats.url === undefined ? url : address,
+    address,
     status: () => ({ ...connection.status(), ...backlog() }),
     report: (publisher) => {
       backlog = () => publisher.backlog();

@@ -1,6 +1,6 @@
 // Writes and reads DATA_DIR/runtime.json, which tells the command line and operators the addresses
 // of the running parts. Only the file's owner may read it, because it contains the embedded parts'
-// credentials.
+// credentials. It doesn't contain those of configured servers.
 
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ const runtimeSchema = z.object({
   /** The command line's server, with its key. Absent unless the database is embedded. */
   adminUrl: z.string().optional(),
   natsUrl: z.string(),
-  /** URL of the first drachtio server's control connection, with its secret. */
+  /** URL of the first drachtio server's control connection. With the secret if it's embedded. */
   drachtioUrl: z.string(),
   /** Where the sandbox carrier accepts INVITEs. Absent if the sandbox isn't running. */
   sandboxUri: z.string().optional(),

@@ -27,7 +27,7 @@ export type SipParts = {
   readonly router: Router;
   /** True if the SIP engines are drachtio servers, false for the embedded engine. */
   readonly isDrachtio: boolean;
-  /** URL of the first engine's control connection, with its secret. */
+  /** URL of the first engine's control connection. With the secret if the engine is our own. */
   readonly url: string;
   /** Addresses of all control connections, for the log. Contains no secrets. */
   readonly address: string;
@@ -78,7 +78,7 @@ export async function openSip(
     port,
     router: createRouter({ trunks, allowedNetworks }),
     isDrachtio: config.drachtioServers !== undefined,
-    url: drachtioUrl(servers[0]),
+    url: drachtioUrl(servers[0], { isOurs: config.drachtioServers === undefined }),
     address: servers.map((server) => `${server.host}:${server.port}`).join(', '),
     ...(sandbox === undefined ? {} : { sandbox: `sip:${sandbox.host}:${sandbox.port}` }),
     gateways: () => port.gateways(),
@@ -163,7 +163,12 @@ async function openSandbox({ config, logger, closers, onSandboxCallEnded }: Envi
   return sandbox;
 }
 
-function drachtioUrl(server: DrachtioServer | undefined): string {
+/** Contains the secret only if the engine is our own. */
+function drachtioUrl(
+  server: DrachtioServer | undefined,
+  { isOurs }: { readonly isOurs: boolean },
+): string {
   if (server === undefined) return '';
-  return `tcp://:${encodeURIComponent(server.secret)}@${server.host}:${server.port}`;
+  const secret = isOurs ? `:${encodeURIComponent(server.secret)}@` : '';
+  return `tcp://${secret}${server.host}:${server.port}`;
 }

@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import { readSpeechToText } from '../amd/stt/provider-file.ts';
 import { type Config, readSecrets } from '../config.ts';
 import { findNatsServer } from '../embedded/nats/nats-program.ts';
-import { connectEvents } from '../events/connection.ts';
+import { connectEvents, NatsUnavailable } from '../events/connection.ts';
+import { checkAccess, withoutCredentials } from '../events/nats-access.ts';
 import { errorForPeople } from '../lib/error-for-log.ts';
 import { type Logger, silentLogger } from '../lib/logger.ts';
 import { probeEngine } from '../sip/engine/engine-probe.ts';
@@ -63,7 +64,7 @@ export async function checkBeforeStart(config: Config, logger: Logger): Promise<
 }
 
 export function fileChecksOf(config: Config): readonly Check[] {
-  return [trunksCheck(config), speechToTextCheck(config)];
+  return [trunksCheck(config), speechToTextCheck(config), natsAccessCheck(config)];
 }
 
 /**
@@ -136,20 +137,38 @@ export function natsCheck({ nats }: Pick<Config, 'nats'>, ownUrl?: string): Chec
   const url = nats.url ?? ownUrl;
   const connect = async (): Promise<Finding> => {
     if (url === undefined) return skipped('a private server, which starts with the gateway');
-    const shown = url.replaceAll(/\/\/[^@/,]*@/g, '//');
+    const shown = withoutCredentials(url);
     try {
       const connection = await connectEvents({
-        ...{ url, prefix: nats.prefix, name: 'offhook check', logger: silentLogger },
-        firstConnectTimeoutMs: 0,
+        ...{ url, access: nats.access, prefix: nats.prefix },
+        ...{ name: 'offhook check', logger: silentLogger },
+        ...{ firstConnectTimeoutMs: 0, connectTimeoutMs },
       });
       const { version } = connection.nats.info ?? {};
       await connection.close();
       return ok(`${shown}, version ${version ?? 'unknown'}, with JetStream`);
     } catch (error) {
-      return failed(`NATS_URL: ${shown} cannot be used: ${reasonOf(error)}`);
+      const refusal = error instanceof NatsUnavailable ? error.refusal : undefined;
+      const reason = refusal ?? reasonOf(error);
+      return failed(`NATS_URL: ${shown} cannot be used: ${reason}`);
     }
   };
   return { name: 'NATS', isAwaited: true, run: connect };
+}
+
+/** Checks the credentials and certificates for NATS, as far as that's possible without a server. */
+function natsAccessCheck({ nats }: Pick<Config, 'nats'>): Check {
+  return {
+    name: 'NATS credentials',
+    run: () =>
+      asFindingIfThrown(() => {
+        const files = Object.values(nats.access).filter((value) => value !== undefined);
+        checkAccess(nats.access);
+        return Promise.resolve(
+          files.length === 0 ? skipped('no files or keys are set') : ok('can be read'),
+        );
+      }),
+  };
 }
 
 /**

@@ -13,6 +13,8 @@ import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
+import { accessOptions, type NatsAccess } from './nats-access.ts';
+import { explainRefusal } from './nats-refusal.ts';
 import type { Backlog, NatsStatus } from './nats-status.ts';
 
 /**
@@ -45,6 +47,8 @@ const pullAloneExpiresMs = 15_000;
 export type ConnectOptions = {
   /** `nats://user:password@host:4222`, or several URLs separated by commas. */
   readonly url: string;
+  /** Default: the user and password in the URL, and the system's CAs. */
+  readonly access?: NatsAccess;
   /** The first token of all subjects, and the prefix of all stream names. */
   readonly prefix: string;
   /** The connection's name in the server's list of connections. */
@@ -53,6 +57,8 @@ export type ConnectOptions = {
   /** True if no other gateway uses this server. Default: false. */
   readonly isAlone?: boolean;
   readonly firstConnectTimeoutMs?: number;
+  /** Time-out of one attempt. */
+  readonly connectTimeoutMs?: number;
 };
 
 export type EventConnection = {
@@ -117,21 +123,27 @@ export async function connectEvents(options: ConnectOptions): Promise<EventConne
   };
 }
 
-type Credentials =
-  | { readonly user: string; readonly pass: string }
-  | { readonly token: string }
-  | Readonly<Record<never, never>>;
+/** `refusal` names the variable to correct, if the server can be reached. */
+export class NatsUnavailable extends Error {
+  readonly refusal: string | undefined;
+
+  constructor(message: string, options: ErrorOptions & { readonly refusal: string | undefined }) {
+    super(options.refusal === undefined ? message : `${message}: ${options.refusal}`, options);
+    this.refusal = options.refusal;
+  }
+}
 
 async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
-  const { servers, credentials } = parseUrls(options.url);
+  const { url, access = {} } = options;
+  const { servers, ...how } = accessOptions(url, access);
   const deadline = performance.now() + (options.firstConnectTimeoutMs ?? firstConnectTimeoutMs);
   for (;;) {
     try {
       return await connect({
         servers,
-        ...credentials,
+        ...how,
         name: options.name,
-        timeout: connectTimeoutMs,
+        timeout: options.connectTimeoutMs ?? connectTimeoutMs,
         maxReconnectAttempts: -1,
         reconnectTimeWait: reconnectWaitMs,
         reconnectJitter: reconnectJitterMs,
@@ -146,32 +158,13 @@ async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
       });
     } catch (error) {
       if (performance.now() > deadline) {
-        throw new Error(`cannot connect to NATS at ${servers.join(', ')}`, { cause: error });
+        const refusal = await explainRefusal(error, servers[0] ?? '', access);
+        const message = `cannot connect to NATS at ${servers.join(', ')}`;
+        throw new NatsUnavailable(message, { cause: error, refusal });
       }
       await pause(firstConnectRetryMs);
     }
   }
-}
-
-/** Separates the credentials from the URLs, because the client ignores credentials in URLs. */
-function parseUrls(text: string): { servers: string[]; credentials: Credentials } {
-  const urls = text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-    .map((part) => new URL(part.includes('://') ? part : `nats://${part}`));
-  const signedIn = urls.find((url) => url.username !== '');
-  return {
-    servers: urls.map((url) => (url.port === '' ? url.hostname : url.host)),
-    credentials: signedIn === undefined ? {} : credentialsOf(signedIn),
-  };
-}
-
-/** Returns the user and password, or the token of `nats://token@host`. */
-function credentialsOf(url: URL): Credentials {
-  const name = decodeURIComponent(url.username);
-  if (url.password === '') return { token: name };
-  return { user: name, pass: decodeURIComponent(url.password) };
 }
 
 async function watchStatus(
