@@ -16,8 +16,22 @@ import {
 } from './lib/config-values.ts';
 import { describeIssues } from './lib/issues.ts';
 import { natsAccess, natsNkey } from './lib/nats-variables.ts';
+import { secretsOf } from './lib/secret-files.ts';
 import { maxTokenMaxTtlS, minTokenMaxTtlS } from './store/apps/app-credentials.ts';
 import { keyForm, keyOf } from './store/secrets.ts';
+
+/** Variables that contain secrets. Each has a companion NAME_FILE. */
+const secretVariables = [
+  'DATABASE_URL',
+  'NATS_URL',
+  'NATS_NKEY',
+  'DRACHTIO_URL',
+  'SECRETS_KEY',
+] as const;
+
+function fileFor(name: (typeof secretVariables)[number]) {
+  return z.string().optional().describe(`Path of a file that contains ${name}, in its place.`);
+}
 
 const environment = z.object({
   HTTP_HOST: z.string().default('127.0.0.1').describe('Address that the API listens on.'),
@@ -45,11 +59,13 @@ const environment = z.object({
   DATABASE_URL: postgresUrl
     .optional()
     .describe('URL of PostgreSQL. Default: an embedded PGlite under DATA_DIR.'),
+  DATABASE_URL_FILE: fileFor('DATABASE_URL'),
   NATS_URL: natsUrl
     .optional()
     .describe(
       'URL of a NATS server with JetStream. Default: a private nats-server under DATA_DIR.',
     ),
+  NATS_URL_FILE: fileFor('NATS_URL'),
   NATS_CREDS: z
     .string()
     .optional()
@@ -57,6 +73,7 @@ const environment = z.object({
   NATS_NKEY: natsNkey
     .optional()
     .describe('Seed of the nkey with which the gateway signs in to NATS (SU…).'),
+  NATS_NKEY_FILE: fileFor('NATS_NKEY'),
   NATS_CA: z
     .string()
     .optional()
@@ -82,6 +99,7 @@ const environment = z.object({
     .describe(
       'Control connections to drachtio servers, e.g. tcp://:secret@host:9022, separated by commas. Default: the embedded SIP engine.',
     ),
+  DRACHTIO_URL_FILE: fileFor('DRACHTIO_URL'),
   SIP_HOST: z.string().default('127.0.0.1').describe('Address of the embedded SIP engine.'),
   SIP_PORT: port
     .default(5060)
@@ -190,6 +208,7 @@ const environment = z.object({
     .describe(
       'Key that encrypts stored secrets: 32 bytes as 64 hex digits or base64. Required with DATABASE_URL.',
     ),
+  SECRETS_KEY_FILE: fileFor('SECRETS_KEY'),
   NODE_ID: z
     .string()
     .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be up to 64 letters, digits, . _ -')
@@ -279,13 +298,17 @@ export function loadConfig(
   const setVariables = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   );
-  const parsed = environment.safeParse(setVariables, { error: describeIssues });
-  if (!parsed.success) {
-    const lines = parsed.error.issues.map(
-      ({ path, message }) => `  ${String(path[0])}: ${message}`,
-    );
-    throw new Error(`Bad configuration:\n${lines.join('\n')}`);
-  }
+  const { secrets, problems } = secretsOf(secretVariables, setVariables);
+  const parsed = environment.safeParse({ ...setVariables, ...secrets }, { error: describeIssues });
+  const issues = parsed.success ? [] : parsed.error.issues;
+  const lines = [
+    ...problems,
+    ...issues.map(
+      ({ path: [name], message }) => `${sourceOf(String(name), setVariables)}: ${message}`,
+    ),
+  ];
+  if (!parsed.success || problems.length > 0)
+    throw new Error(`Bad configuration:\n  ${lines.join('\n  ')}`);
   return Object.freeze(resolveDefaults(parsed.data));
 }
 
@@ -296,6 +319,12 @@ export function loadConfig(
 export function loadConfigFrom(settings: Readonly<Record<string, string>>): Config {
   const { PATH, NATS_SERVER_BIN } = process.env;
   return loadConfig({ PATH, NATS_SERVER_BIN, ...settings });
+}
+
+/** Names the file too, if the variable's value comes from one. */
+function sourceOf(name: string, env: Readonly<Record<string, string | undefined>>): string {
+  const path = env[`${name}_FILE`];
+  return path === undefined ? name : `${name}_FILE: ${path}`;
 }
 
 function httpOf(env: z.infer<typeof environment>) {
@@ -428,10 +457,14 @@ export function configurationTable(): readonly {
 /**
  * Reads trunk passwords and speech-to-text keys. Their files contain only the variable names, never
  * the secrets.
+ *
+ * @throws Error with one line for each secret's file that cannot be used
  */
 export function readSecrets(
   names: readonly string[],
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(names.map((name) => [name, env[name]]));
+  const { secrets, problems } = secretsOf(names, env);
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+  return secrets;
 }

@@ -1,6 +1,11 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { pino } from 'pino';
-import { describe, expect, test } from 'vitest';
-import { loadConfig } from '../src/config.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadConfig, readSecrets } from '../src/config.ts';
 
 describe('the configuration', () => {
   test('is rejected with a list of all bad variables and their expected values', () => {
@@ -103,6 +108,105 @@ describe('the configuration', () => {
     ])('%s', (message, variables) => {
       expect(() => loadConfig(variables)).toThrow(`Bad configuration:\n  ${message}`);
       expect(() => loadConfig(variables)).not.toThrow('hush');
+    });
+  });
+
+  describe('of secrets', () => {
+    let folder: string;
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'offhook-secrets-'));
+    });
+    afterAll(() => rm(folder, { recursive: true, force: true }));
+
+    async function fileWith(text: string): Promise<string> {
+      const path = join(folder, randomUUID());
+      await writeFile(path, text);
+      return path;
+    }
+
+    const key = 'ab'.repeat(32);
+    const nkey = `SU${'A'.repeat(56)}`;
+
+    test('can come from files, whose last newline is not a part of the secret', async () => {
+      const config = loadConfig({
+        DATABASE_URL_FILE: await fileWith('postgres://offhook:hush@db/offhook\n'),
+        NATS_URL_FILE: await fileWith('tls://nats:4222\r\n'),
+        NATS_NKEY_FILE: await fileWith(`${nkey}\n`),
+        DRACHTIO_URL_FILE: await fileWith('tcp://:cymru@sip:9022'),
+        SECRETS_KEY_FILE: await fileWith(`${key}\n`),
+      });
+
+      expect(config).toMatchObject({
+        databaseUrl: 'postgres://offhook:hush@db/offhook',
+        nats: { url: 'tls://nats:4222', access: { nkey } },
+        drachtioServers: [{ host: 'sip', port: 9022, secret: 'cymru' }],
+        secretsKey: key,
+      });
+    });
+
+    test('of trunks and speech-to-text can come from files too', async () => {
+      const path = await fileWith('two\nlines\n\n');
+
+      expect(readSecrets(['ACME_PASSWORD'], { ACME_PASSWORD_FILE: path })).toEqual({
+        ACME_PASSWORD: 'two\nlines\n',
+      });
+      expect(() =>
+        readSecrets(['ONE', 'TWO'], { ONE: 'hush', ONE_FILE: path, TWO_FILE: '/nowhere' }),
+      ).toThrow(
+        'ONE: contradicts ONE_FILE; set only one of them\nTWO_FILE: /nowhere cannot be read (ENOENT)',
+      );
+    });
+
+    test('from files that cannot be used are named with their variable and path', async () => {
+      const [empty, large] = [await fileWith('\n'), await fileWith('x'.repeat(70_000))];
+      const wrong = await fileWith('hush');
+      const loaded = () =>
+        loadConfig({
+          ...{ DATABASE_URL: 'postgres://db/x', DATABASE_URL_FILE: wrong, NATS_URL_FILE: empty },
+          ...{ NATS_NKEY_FILE: large, DRACHTIO_URL_FILE: folder, SECRETS_KEY_FILE: wrong },
+        });
+
+      expect(loaded).toThrow(
+        [
+          'Bad configuration:',
+          '  DATABASE_URL: contradicts DATABASE_URL_FILE; set only one of them',
+          `  NATS_URL_FILE: ${empty} is empty`,
+          `  NATS_NKEY_FILE: ${large} is larger than 65536 bytes`,
+          `  DRACHTIO_URL_FILE: ${folder} cannot be read (EISDIR)`,
+          `  SECRETS_KEY_FILE: ${wrong}: must be 32 bytes, as 64 hex digits or base64 (openssl rand -hex 32 makes one)`,
+        ].join('\n'),
+      );
+    });
+
+    test.each([
+      ['DATABASE_URL', 'hush:hush'],
+      ['DATABASE_URL', 'mysql://user:hush@host/db'],
+      ['NATS_URL', 'http://user:hush@host:4222'],
+      ['NATS_URL', 'nats://user:hush%zz@host:4222'],
+      ['NATS_NKEY', 'SAhush'],
+      ['DRACHTIO_URL', 'hush'],
+      ['DRACHTIO_URL', 'tcp://:hush@'],
+      ['DRACHTIO_URL', 'tcp://:hush%zz@host'],
+      ['SECRETS_KEY', 'hush'],
+    ])('are not quoted by the error about %s=%s', async (name, value) => {
+      const url = name === 'NATS_URL' ? {} : { NATS_URL: 'nats://host' };
+      const messageOf = (variables: Record<string, string>): string => {
+        try {
+          loadConfig({ SECRETS_KEY: key, ...url, ...variables });
+          return 'fine';
+        } catch (error) {
+          return inspect(error);
+        }
+      };
+      const fromFile = messageOf({
+        ...{ SECRETS_KEY: '', [`${name}_FILE`]: await fileWith(value), [name]: '' },
+      });
+
+      for (const message of [messageOf({ [name]: value }), fromFile]) {
+        expect(message).toContain(`${name}`);
+        expect(message).not.toContain('hush');
+      }
+      expect(fromFile).toContain(`${name}_FILE: ${folder}`);
     });
   });
 });

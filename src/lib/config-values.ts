@@ -50,6 +50,10 @@ export const drachtioUrl = z.string().transform((text, context) => {
       });
       return z.NEVER;
     }
+    if (!isDecodable(url)) {
+      context.addIssue({ code: 'custom', message: percentForm });
+      return z.NEVER;
+    }
     servers.push({
       host: url.hostname.replace(/^\[|\]$/g, ''),
       port: url.port === '' ? 9022 : Number(url.port),
@@ -58,6 +62,17 @@ export const drachtioUrl = z.string().transform((text, context) => {
   }
   return servers;
 });
+
+const percentForm = 'must have % in its user and password written as %25';
+
+function isDecodable({ username, password }: URL): boolean {
+  try {
+    decodeURIComponent(`${username} ${password}`);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /**
  * Checks little more than the scheme. A server that is unreachable now may be started later, but
@@ -87,4 +102,11 @@ export const natsUrl = z
         .split(',')
         .every((part) => isAddressOf(['nats', 'tls'], part) && URL.canParse(part.trim())),
     'must be nats://user:password@host:4222, several separated by commas',
+  )
+  .refine(
+    (text) =>
+      text
+        .split(',')
+        .every((part) => !URL.canParse(part.trim()) || isDecodable(new URL(part.trim()))),
+    percentForm,
   );
