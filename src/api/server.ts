@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Config } from '../config.ts';
+import { registerAliveRoute } from '../http/alive-route.ts';
 import { createAuthenticator } from '../http/auth.ts';
 import { type ClientFaults, createClientFaults } from '../http/client-faults.ts';
 import { closeInTime } from '../http/closing.ts';
@@ -40,6 +41,8 @@ export type ApiServerOptions = {
    * end.
    */
   readonly isDraining?: () => boolean;
+  /** Answers other nodes' questions whether this process is alive (`src/http/alive-route.ts`). */
+  readonly isAlive?: (question: unknown) => object | undefined;
   /** Maximum time for receiving a request, from its first byte to its last. Default: 10,000. */
   readonly requestTimeoutMs?: number;
   /** Registers other modules' routes, which use the same authentication. */
@@ -112,6 +115,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   });
   const clients = createClients(authenticate, services.bots);
   registerHealthRoutes(server, { health: services.health, logger, metrics });
+  if (options.isAlive !== undefined) registerAliveRoute(server, options.isAlive);
   registerDialout(server, { services, clients, metrics });
   for (const register of [registerCommands, registerCallRoutes, registerSounds]) {
     register(server, { services, clients });

@@ -33,6 +33,7 @@ import { type ConsoleAccess, createConsoleAccess, openConsole } from './console.
 import type { Environment } from './environment.ts';
 import { type Events, openEvents } from './events.ts';
 import { healthChecks } from './health.ts';
+import { reachableUrls } from './late-nodes.ts';
 import { networksOpenTo } from './networks.ts';
 import { openNode } from './nodes.ts';
 import { openNotifier } from './notifier.ts';
@@ -217,6 +218,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
     logger,
     metrics,
     isDraining: () => calls.isDraining(),
+    isAlive: parts.node.answer,
     areas: [companionRoutes(companion), openConsole(environment, parts)],
     services: {
       apps: storage.apps,
@@ -251,6 +253,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
     });
   closers.add('HTTP', () => server.close());
   const { port } = server.server.address() as AddressInfo;
+  await parts.node.store.announce(reachableUrls(config.http.host, port));
   const host = config.http.host.includes(':') ? `[${config.http.host}]` : config.http.host;
   return `http://${host}:${port}`;
 }

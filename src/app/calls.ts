@@ -33,6 +33,7 @@ import { Recovery } from '../recovery/recovery.ts';
 import { type Commands, openCommands } from './commands.ts';
 import { createDrain } from './drain.ts';
 import type { Environment } from './environment.ts';
+import { openLateNodes } from './late-nodes.ts';
 import { type OutboxNeeds, type OutboxParts, openOutbox } from './outbox.ts';
 import type { Sounds } from './sounds.ts';
 import { createStreamPort } from './streams.ts';
@@ -120,7 +121,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const { drain, isDraining } = createDrain(registry, work.stop);
   const intake = openIntake(environment, parts, { taking, work, out, isStopping: isDraining });
   parts.node.onLost(() => {
-    logger.fatal('another node marked this node lost and ended its calls');
+    logger.fatal('this node lost its lease for good; another node takes over its calls');
     registry.discardAll();
     const error = new Error('the lease of this node is lost');
     const end = (): void => environment.onFatal(error);
@@ -361,7 +362,11 @@ function createWork(
   const { connection } = events;
   let waitingCalls: Sweeps['waitingCalls'] | undefined;
   const start = async (): Promise<void> => {
-    const sweeps = await startSweeps(environment, { storage, node, notifier, recovery, taking });
+    const lateNodes = openLateNodes(environment, node, connection);
+    const sweeps = await startSweeps(environment, {
+      ...{ storage, lateNodes, notifier, recovery, taking },
+      nodes: node.store,
+    });
     waitingCalls = sweeps.waitingCalls;
     closers.add('sweeps', () => {
       // Stop the recovery first, because it may be waiting for an unreachable engine while a sweep

@@ -1,6 +1,7 @@
 // Manages this process's role as a node: its registration, its lease, and the state that it reports
 // to other nodes and to /ready.
 
+import { type Answerer, createAnswerer, newQuestionKey } from '../recovery/alive-question.ts';
 import { Lease } from '../recovery/lease.ts';
 import { createNodeStore, type NodeStore } from '../store/nodes.ts';
 import { version } from '../version.ts';
@@ -12,6 +13,8 @@ export type Node = {
   readonly lease: Lease;
   /** Sets the function that counts this node's calls. Other nodes see 0 until then. */
   report(state: { readonly calls: () => number }): void;
+  /** Answers other nodes' questions whether this process is alive. */
+  readonly answer: Answerer;
   /** Marks this node as draining, and renews the lease immediately, which also stores the mark. */
   drain(): Promise<void>;
   isDraining(): boolean;
@@ -19,8 +22,8 @@ export type Node = {
   markStarted(): void;
   isStarted(): boolean;
   /**
-   * Sets the handler to call when another process takes over from this node, and calls it
-   * immediately if that has already happened.
+   * Sets the handler to call when this node has lost its lease for good, so that another process
+   * takes over from it. Calls it immediately if that has already happened.
    */
   onLost(handler: () => void): void;
 };
@@ -61,17 +64,24 @@ export async function openNode(
     leaseMs,
   );
   const askedAtMs = nowMs();
-  await store.register({ nodeId: config.nodeId, version });
+  const questionKey = newQuestionKey();
+  await store.register({ nodeId: config.nodeId, version, questionKey });
   lease.start(askedAtMs);
   closers.add('lease', async () => {
     lease.stop();
     await store.leave();
   });
   // Nobody else can have the embedded database open, so all other nodes in it must be gone.
-  if (isAlone) await store.expireOthers({ evenIfRunning: true });
+  if (isAlone) await store.expireOthers('everyone');
+  const giveUp = (): boolean => {
+    const isGivenUp = lease.yield();
+    if (isGivenUp) logger.warn('this node could not renew its lease for too long');
+    return isGivenUp;
+  };
   return {
     store,
     lease,
+    answer: createAnswerer({ ownerId: config.ownerId, questionKey }, giveUp),
     report: (state) => {
       calls = state.calls;
     },

@@ -5,16 +5,18 @@
 import type { CallTaking } from '../dialout/call-taking.ts';
 import type { Logger } from '../lib/logger.ts';
 import { type Repetition, repeat } from '../lib/repeat.ts';
+import type { LateNodes } from '../recovery/late-nodes.ts';
 import type { Recovery } from '../recovery/recovery.ts';
 import { makeDays } from '../store/days.ts';
+import type { NodeStore } from '../store/nodes.ts';
 import type { Environment } from './environment.ts';
-import type { Node } from './nodes.ts';
 import type { Notifier } from './notifier.ts';
 import type { Storage } from './storage.ts';
 
 export type SweepParts = {
   readonly storage: Storage;
-  readonly node: Node;
+  readonly nodes: NodeStore;
+  readonly lateNodes: Pick<LateNodes, 'expire'>;
   readonly notifier: Notifier;
   readonly recovery: Recovery;
   readonly taking: CallTaking;
@@ -47,7 +49,7 @@ export type Sweeps = {
 export async function startSweeps(environment: Environment, parts: SweepParts): Promise<Sweeps> {
   const { config, logger } = environment;
   const { recovery, taking, storage } = parts;
-  await parts.node.store.takeOverLeft();
+  await parts.nodes.takeOverLeft();
   const left = await endLostProcesses(recovery, logger);
   await recovery.settleEnds(AbortSignal.timeout(startSettleTimeoutMs));
   const { maxRestMs } = storage;
@@ -77,15 +79,16 @@ export async function startSweeps(environment: Environment, parts: SweepParts): 
  * this process marked its predecessors as lost when it started.
  */
 function watchNodes(
-  { node, recovery, notifier }: SweepParts,
+  { nodes, lateNodes, recovery, notifier }: SweepParts,
   { left, isAlone }: { readonly left: number; readonly isAlone: boolean },
   logger: Logger,
 ): () => Promise<void> {
   let leftOver = left;
   let sweeps = 0;
   return async () => {
-    const lost = isAlone ? [] : await node.store.expireOthers();
-    if (lost.length > 0) logger.warn({ nodes: lost }, 'nodes lost their lease; taking over');
+    const lost = isAlone ? [] : await lateNodes.expire();
+    if (lost.length > 0)
+      logger.warn({ nodes: lost }, 'nodes lost their lease and do not answer; taking over');
     // A lost node is reported only once, so we retry in every sweep until all its calls have ended.
     leftOver = Math.max(leftOver, lost.length);
     sweeps += 1;
@@ -93,7 +96,7 @@ function watchNodes(
     // without a newly lost node.
     const isDue = !isAlone && sweeps % sweepsBetweenLooks === 0;
     if (leftOver === 0 && !isDue) return;
-    if (isDue) await node.store.takeOverLeft();
+    if (isDue) await nodes.takeOverLeft();
     const stillLeft = await endLostProcesses(recovery, logger);
     await notifier.takeOver();
     leftOver = stillLeft;
@@ -120,11 +123,11 @@ async function endLostProcesses(recovery: Recovery, logger: Logger): Promise<num
 
 async function purge(
   { config, clock, logger }: Environment,
-  { storage: { database, ledger }, node }: SweepParts,
+  { storage: { database, ledger }, nodes }: SweepParts,
   stopped: AbortSignal,
 ): Promise<void> {
   const dayMs = 86_400_000;
   await makeDays(database.pool, logger, clock.now());
-  await node.store.forgetLost();
+  await nodes.forgetLost();
   await ledger.purge(new Date(clock.now().getTime() - config.retention.eventDays * dayMs), stopped);
 }

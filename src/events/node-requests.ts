@@ -5,6 +5,8 @@
 //   node.
 // - If somebody is viewing a call that another node owns, this node requests the capture from the
 //   owner on `<prefix>.capture.<owner>`.
+// - If a node's lease has expired, this node asks the node on `<prefix>.alive.<owner>` whether it's
+//   alive (`src/recovery/late-nodes.ts`).
 
 import type { CallId } from '../calls/contract/identity.ts';
 import {
@@ -16,13 +18,14 @@ import {
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
-import { captureSubject, legSubject } from './subjects.ts';
+import { aliveSubject, captureSubject, legSubject } from './subjects.ts';
 
 /** Longer than a node needs to end a leg, including retransmissions of the BYE. */
 const legTimeoutMs = 6_000;
 /** Short, because a page is waiting for the capture and will soon request it again. */
 const captureTimeoutMs = 2_000;
 const maxCallIdLength = 128;
+const maxQuestionLength = 1_024;
 
 /**
  * Serves requests to end legs.
@@ -85,6 +88,42 @@ export async function requestCapture(
     callId,
     captureTimeoutMs,
   );
+}
+
+/**
+ * Serves questions whether this process is alive.
+ *
+ * @param answer returns undefined if this isn't a question to this process
+ */
+export function serveAliveQuestions(
+  connection: EventConnection,
+  ownerId: string,
+  answer: (question: unknown) => object | undefined,
+  logger: Logger,
+): { stop(): void } {
+  const place = { subject: aliveSubject(connection.prefix, ownerId) };
+  return serve(
+    connection,
+    place,
+    logger,
+    async (text) => answer(JSON.parse(text.slice(0, maxQuestionLength))) ?? null,
+  );
+}
+
+/**
+ * Asks a process whether it's alive.
+ *
+ * @returns undefined if no reply arrived in time, at once if the process isn't connected to NATS or
+ *   NATS is unreachable
+ */
+export async function requestNodeAlive(
+  connection: EventConnection,
+  ownerId: string,
+  question: object,
+  timeoutMs: number,
+): Promise<unknown> {
+  const subject = aliveSubject(connection.prefix, ownerId);
+  return await request(connection, subject, JSON.stringify(question), timeoutMs);
 }
 
 function serve(

@@ -47,6 +47,11 @@ export function captureSubject(prefix: string, ownerId: string): string {
   return `${prefix}.capture.${Buffer.from(ownerId).toString('base64url')}`;
 }
 
+/** Subject for asking a process whether it's alive. `ownerId` may contain dots. */
+export function aliveSubject(prefix: string, ownerId: string): string {
+  return `${prefix}.alive.${Buffer.from(ownerId).toString('base64url')}`;
+}
+
 /** Subject for hints that a source has queued calls. We also poll the database once a second. */
 export function hintSubject(prefix: string): string {
   return `${prefix}.hint.dial`;

@@ -4,6 +4,7 @@
 // calls in the meantime, the old owner never stores an event again.
 
 import { inBackground } from '../lib/in-background.ts';
+import { type LeaseTimes, leaseTimes } from '../lib/lease-times.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 
@@ -24,27 +25,22 @@ export type LeasePorts = {
  * because the call's INVITE must be sent while we still hold the lease.
  */
 const takeMarginsPerLease = 8;
-const renewalsPerLease = 4;
-/**
- * Renewal attempts per lease after a failure. If a process hasn't been able to renew for nearly a
- * whole lease, it can't afford to wait long once the database is back.
- */
-const triesPerLease = 16;
 
 type State = 'running' | 'lost' | 'stopped';
 
 export class Lease {
   readonly #ports: LeasePorts;
-  readonly #leaseMs: number;
+  readonly #times: LeaseTimes;
   #state: State = 'running';
   #heldUntilMs = Number.NEGATIVE_INFINITY;
   #isFailing = false;
   #timer: NodeJS.Timeout | undefined;
   #waiters: { resolve(): void; reject(error: Error): void }[] = [];
 
+  /** `leaseMs` is the longest outage of the database that doesn't cost this process its lease. */
   constructor(ports: LeasePorts, leaseMs: number) {
     this.#ports = ports;
-    this.#leaseMs = leaseMs;
+    this.#times = leaseTimes(leaseMs);
   }
 
   /**
@@ -52,7 +48,7 @@ export class Lease {
    * `registeredAtMs`.
    */
   start(registeredAtMs: number): void {
-    this.#heldUntilMs = registeredAtMs + this.#leaseMs;
+    this.#heldUntilMs = registeredAtMs + this.#times.grantedMs;
     this.#schedule();
   }
 
@@ -65,7 +61,7 @@ export class Lease {
    * at the last moment, it would fail.
    */
   get mayTake(): boolean {
-    return this.#isHeldFor(this.#leaseMs / takeMarginsPerLease);
+    return this.#isHeldFor(this.#times.guaranteedMs / takeMarginsPerLease);
   }
 
   /**
@@ -87,6 +83,16 @@ export class Lease {
     await this.#renew();
   }
 
+  /**
+   * Gives up the lease for good, although no other process has taken over yet.
+   * @returns false if the lease is still held, so there's no reason to give it up
+   */
+  yield(): boolean {
+    if (this.isHeld) return false;
+    if (this.#state === 'running') this.#lose();
+    return true;
+  }
+
   stop(): void {
     if (this.#state === 'running') this.#state = 'stopped';
     clearTimeout(this.#timer);
@@ -97,15 +103,16 @@ export class Lease {
     if (this.#state !== 'running') return;
     this.#timer = setTimeout(
       () => inBackground(this.#renewAndSchedule(), this.#ports.logger, 'renewing the lease'),
-      this.#leaseMs / (this.#isFailing ? triesPerLease : renewalsPerLease),
+      this.#isFailing ? this.#times.retryEveryMs : this.#times.renewEveryMs,
     );
     this.#timer.unref();
   }
 
   async #renewAndSchedule(): Promise<void> {
     try {
-      // If a renewal hangs, e.g. because no connection is free, it mustn't hold up the next one.
-      await within(this.#renew(), this.#leaseMs / renewalsPerLease);
+      // A renewal that hangs mustn't hold up the next one.
+      const hasAnswer = await within(this.#renew(), this.#times.attemptTimeoutMs);
+      if (hasAnswer === undefined) this.#isFailing = true;
     } finally {
       this.#schedule();
     }
@@ -115,27 +122,29 @@ export class Lease {
     return this.#state !== 'lost' && this.#ports.nowMs() + ms < this.#heldUntilMs;
   }
 
-  async #renew(): Promise<void> {
+  /** @returns true when the database has answered, or the attempt has failed */
+  async #renew(): Promise<true> {
     // The database starts the lease at this instant or later.
     const askedAtMs = this.#ports.nowMs();
     try {
       const isRenewed = await this.#ports.renew({ afterFailure: this.#isFailing });
       this.#isFailing = false;
-      if (this.#state !== 'running') return;
+      if (this.#state !== 'running') return true;
       if (isRenewed) {
         // The response to a later renewal may have arrived first.
-        this.#heldUntilMs = Math.max(this.#heldUntilMs, askedAtMs + this.#leaseMs);
+        this.#heldUntilMs = Math.max(this.#heldUntilMs, askedAtMs + this.#times.grantedMs);
         this.#settle();
       } else this.#lose();
     } catch (error) {
       this.#isFailing = true;
       this.#ports.logger.warn({ err: error }, 'the lease of this node was not renewed');
     }
+    return true;
   }
 
   #lose(): void {
     this.#state = 'lost';
-    this.#settle(new Error('the lease is lost: another node ended the calls of this one'));
+    this.#settle(new Error('the lease is lost: another node ends the calls of this one'));
     this.#ports.onLost();
   }
 

@@ -63,8 +63,11 @@ const readTimeouts = {
  * PostgreSQL's default of 100.
  */
 export const postgresConnections = { calls: 10, reads: 6, lease: 1 } as const;
-/** If a renewal waited longer for a connection, it would only delay the next renewal. */
-const leaseConnectTimeoutMs = 2_000;
+/**
+ * Shorter than the time-out of an attempt to renew (`src/lib/lease-times.ts`). If a renewal waited
+ * longer for a connection, it would only delay the next renewal.
+ */
+const leaseConnectTimeoutMs = 1_000;
 /**
  * Idle connections are closed after this time. A new connection parses each statement and plans it
  * five times. That costs 15 ms of CPU, as much as thirty executions. Because the load comes in

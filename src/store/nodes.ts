@@ -1,13 +1,16 @@
 // Manages the leases of the processes that share the database. Leases use the database's clock, so
-// no other clock matters. If a process doesn't renew its lease in time, another process marks it as
-// lost and takes over its calls (`expireOthers`). A lost process can never renew again.
+// no other clock matters. If a process doesn't renew its lease in time, it is late: another process
+// asks it whether it's alive (`src/recovery/late-nodes.ts`). If it doesn't answer, the other
+// process marks it as lost and takes over its calls (`expireOthers`). A lost process can never
+// renew again.
 //
 // After a database outage, all leases have expired even though every process may be alive. That's
 // why only a steady process may mark others as lost. A process is steady if its own renewals have
-// arrived for a whole lease without a gap, because the others could have renewed in that time too.
+// arrived for NODE_LEASE_MS without a gap, because the others could have renewed in that time too.
 // The statement that marks processes checks this itself, using the stored rows and the database's
 // clock, because a statement sent before an outage may arrive after it.
 
+import { leaseTimes } from '../lib/lease-times.ts';
 import type { Database } from './database.ts';
 import type { Queries } from './queries.ts';
 
@@ -32,8 +35,28 @@ export type NodeDirectory = { list(): Promise<readonly NodeRow[]> };
 
 export type NodeState = { readonly calls: number; readonly draining: boolean };
 
+/** A process whose lease has expired, and how to ask whether it's alive. */
+export type LateNode = {
+  readonly ownerId: string;
+  /** Base URLs of its HTTP server. Empty while it starts. */
+  readonly urls: readonly string[];
+  readonly questionKey: string;
+  /**
+   * For how long this process has been able to renew without a gap while that process's lease was
+   * expired. An outage that stops both doesn't count.
+   */
+  readonly lateMs: number;
+};
+
 export type NodeStore = {
-  register(node: { readonly nodeId: string; readonly version: string }): Promise<void>;
+  register(node: {
+    readonly nodeId: string;
+    readonly version: string;
+    /** Signs questions to this process and its answers (`src/recovery/alive-question.ts`). */
+    readonly questionKey: string;
+  }): Promise<void>;
+  /** Stores the base URLs at which other processes may ask this one whether it's alive. */
+  announce(urls: readonly string[]): Promise<void>;
   /**
    * Renews the lease. Set `afterFailure` if the previous renewal failed.
    *
@@ -41,14 +64,17 @@ export type NodeStore = {
    */
   renew(state: NodeState, how?: { readonly afterFailure: boolean }): Promise<boolean>;
   /**
-   * Marks processes with expired leases as lost, and takes over their calls. Returns the owner ids
-   * of the lost processes.
-   *
-   * While this process isn't steady, it only marks its predecessors, i.e. processes with the same
-   * `NODE_ID` that have not renewed since this process started. `evenIfRunning` marks all other
-   * processes. Use it if this process has the database to itself.
+   * Finds the processes that this one may mark as lost. While this process isn't steady, these are
+   * only its predecessors, i.e. late processes with the same `NODE_ID` that have not renewed since
+   * this process started.
    */
-  expireOthers(how?: { readonly evenIfRunning: boolean }): Promise<readonly string[]>;
+  findLate(): Promise<readonly LateNode[]>;
+  /**
+   * Marks these processes as lost and takes over their calls. Returns the owner ids of the lost
+   * processes. Leaves out any process that `findLate` wouldn't find now. With `everyone`, marks all
+   * other processes, whatever their leases. Use that if this process has the database to itself.
+   */
+  expireOthers(which: readonly string[] | 'everyone'): Promise<readonly string[]>;
   /**
    * Takes over the calls of processes that are gone, including any calls that such a process
    * claimed at the last moment. Returns the number of calls.
@@ -63,9 +89,6 @@ export type NodeStore = {
   forgetLost(): Promise<void>;
 };
 
-/** Renewals time out after this long, so that one that hangs can't prevent the next attempt. */
-const renewalTimeoutMs = 2_000;
-
 /** Returns milliseconds as an SQL interval. */
 function interval(ms: number): string {
   return `${Math.trunc(ms)} * interval '1 millisecond'`;
@@ -76,17 +99,25 @@ export function createNodeStore(
   ownerId: string,
   leaseMs: number,
 ): NodeStore {
-  const lease = interval(leaseMs);
-  // Renewals are a quarter of the lease apart, and each may take another quarter, so no process
-  // loses its lease because of an outage that lasts half a lease.
-  const maxGap = interval(leaseMs / 2);
+  const times = leaseTimes(leaseMs);
+  const lease = interval(times.grantedMs);
+  const maxGap = interval(times.maxGapMs);
+  // The processes that the process $1 may mark as lost: late ones if $1 is steady, and otherwise
+  // its late predecessors.
+  const mayExpire = `self.owner_id = $1 and self.lost_at is null
+    and other.owner_id <> $1 and other.lost_at is null and other.lease_until < now() and (
+      self.steady_since <= now() - ${interval(times.guaranteedMs)} and self.renewed_at >= now() - ${maxGap}
+      or other.node_id = self.node_id and other.renewed_at < self.started_at)`;
   return {
-    async register({ nodeId, version }) {
+    async register({ nodeId, version, questionKey }) {
       await pool.query(
-        `insert into nodes (owner_id, node_id, version, started_at, renewed_at, steady_since, lease_until, calls, draining)
-         values ($1, $2, $3, now(), now(), now(), now() + ${lease}, 0, false)`,
-        [ownerId, nodeId, version],
+        `insert into nodes (owner_id, node_id, version, started_at, renewed_at, steady_since, lease_until, calls, draining, question_key)
+         values ($1, $2, $3, now(), now(), now(), now() + ${lease}, 0, false, $4)`,
+        [ownerId, nodeId, version, questionKey],
       );
+    },
+    async announce(urls) {
+      await pool.query('update nodes set urls = $2 where owner_id = $1', [ownerId, urls]);
     },
     async renew({ calls, draining }, { afterFailure } = { afterFailure: false }) {
       const renewal = {
@@ -97,26 +128,37 @@ export function createNodeStore(
                    then now() else steady_since end
                where owner_id = $1 and lost_at is null`,
         values: [ownerId, calls, draining, afterFailure],
-        query_timeout: Math.min(renewalTimeoutMs, leaseMs / 2),
+        query_timeout: times.attemptTimeoutMs,
       };
       const { rowCount } = await leasePool.query(renewal);
       return rowCount === 1;
     },
-    async expireOthers({ evenIfRunning } = { evenIfRunning: false }) {
+    async findLate() {
+      const { rows } = await pool.query<LateNode>(
+        `select other.owner_id as "ownerId", other.urls, other.question_key as "questionKey",
+           round(extract(epoch from now() - greatest(other.lease_until, self.steady_since)) * 1000)::double precision
+             as "lateMs"
+         from nodes other, nodes self where ${mayExpire}`,
+        [ownerId],
+      );
+      return rows;
+    },
+    async expireOthers(which) {
+      const isChosen =
+        which === 'everyone'
+          ? 'true'
+          : `other.owner_id = any($2) and exists (select from nodes self where ${mayExpire})`;
       const { rows } = await pool.query<{ owner_id: string }>(
         `with lost as (
            update nodes other set lost_at = now()
-           where owner_id <> $1 and lost_at is null and ($2 or lease_until < now() and exists (
-             select from nodes self where self.owner_id = $1 and self.lost_at is null and (
-               self.steady_since <= now() - ${lease} and self.renewed_at >= now() - ${maxGap}
-               or other.node_id = self.node_id and other.renewed_at < self.started_at)))
+           where owner_id <> $1 and lost_at is null and ${isChosen}
            returning owner_id
          ), taken_over as (
            update calls c set previous_owner_id = c.owner_id, owner_id = $1 from lost
            where c.end_published_at is null and c.owner_id = lost.owner_id
          )
          select owner_id from lost`,
-        [ownerId, evenIfRunning],
+        which === 'everyone' ? [ownerId] : [ownerId, which],
       );
       return rows.map((row) => row.owner_id);
     },

@@ -26,6 +26,9 @@ async function listed(env: Env, options: { json?: boolean } = {}) {
   return { lines, notes };
 }
 
+/** The length of a lease that has expired when it begins. */
+const expired = -60_000;
+
 type Fill = (node: (id: string, leaseMs?: number) => Node) => unknown;
 type Node = ReturnType<typeof createNodeStore> & { enter(): Promise<void> };
 
@@ -37,7 +40,10 @@ async function databaseWith(fill: Fill): Promise<Env> {
   onTestFinished(() => database.remove());
   await fill((nodeId, leaseMs = 60_000) => {
     const store = createNodeStore(database, `${nodeId}/1`, leaseMs);
-    return { ...store, enter: () => store.register({ nodeId, version: '1.2.3' }) };
+    return {
+      ...store,
+      enter: () => store.register({ nodeId, version: '1.2.3', questionKey: 'key' }),
+    };
   });
   const { databaseUrl = '', dataDir } = database.location;
   return { DATABASE_URL: databaseUrl, SECRETS_KEY: 'ab'.repeat(32), DATA_DIR: dataDir };
@@ -46,9 +52,14 @@ async function databaseWith(fill: Fill): Promise<Env> {
 describe('offhook nodes', () => {
   test('prints a line per node in the order of their starts: state, calls, age of the lease, version', async () => {
     const env = await databaseWith(async (node) => {
-      const [a, gone, b, late] = [node('gw-1'), node('gw-2', 0), node('gw-30'), node('gw-4', 0)];
+      const [a, gone, b, late] = [
+        node('gw-1'),
+        node('gw-2', expired),
+        node('gw-30'),
+        node('gw-4', expired),
+      ];
       for (const each of [a, gone]) await each.enter();
-      await a.expireOthers({ evenIfRunning: true });
+      await a.expireOthers('everyone');
       for (const each of [b, late]) await each.enter();
       await a.renew({ calls: 1, draining: false });
       await b.renew({ calls: 217, draining: true });

@@ -1,10 +1,15 @@
 // What the lease of a process permits, on a clock of the test.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { leaseTimes } from '../../src/lib/lease-times.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { Lease } from '../../src/recovery/lease.ts';
 
 const leaseMs = 8_000;
+const times = leaseTimes(leaseMs);
+const { grantedMs, renewEveryMs, retryEveryMs } = times;
+/** While the database can't be reached, a lease runs out within this time. */
+const untilExpiredMs = grantedMs + 1;
 
 function rig() {
   const world = {
@@ -50,14 +55,14 @@ describe('the lease of a process', () => {
 
     expect(lease.isHeld).toBe(true);
     expect(lease.untilHeld()).toBeUndefined();
-    expect(world.renewals).toBe(40);
+    expect(world.renewals).toBe(80);
     lease.stop();
   });
 
-  test('is not held while the database is unreachable for longer than a lease, and is held again afterwards', async () => {
+  test('is not held while the database is unreachable for longer than it was granted, and is held again afterwards', async () => {
     const { lease, world } = rig();
     world.answer = new Error('the database is unreachable');
-    await vi.advanceTimersByTimeAsync(leaseMs + 1);
+    await vi.advanceTimersByTimeAsync(untilExpiredMs);
     expect(lease.isHeld).toBe(false);
     let stated = false;
     void lease.untilHeld()?.then(() => {
@@ -74,13 +79,30 @@ describe('the lease of a process', () => {
     lease.stop();
   });
 
+  test('survives every outage of the stated length, even if an attempt hangs when the database is back', async () => {
+    const { lease, world } = rig();
+    for (let phaseMs = 0; phaseMs < renewEveryMs; phaseMs += 125) {
+      await vi.advanceTimersByTimeAsync(leaseMs + phaseMs);
+      world.hangs = true;
+      await vi.advanceTimersByTimeAsync(leaseMs);
+      expect(lease.isHeld).toBe(true);
+      world.hangs = false;
+      for (let ms = 0; ms < leaseMs; ms += 50) {
+        await vi.advanceTimersByTimeAsync(50);
+        expect(lease.isHeld).toBe(true);
+      }
+    }
+    expect(world.hanging.length).toBeGreaterThan(0);
+    lease.stop();
+  });
+
   test('reports with a renewal whether the previous one failed', async () => {
     const { lease, world } = rig();
-    await vi.advanceTimersByTimeAsync(leaseMs / 4);
+    await vi.advanceTimersByTimeAsync(renewEveryMs);
     world.answer = new Error('the database is unreachable');
-    await vi.advanceTimersByTimeAsync(leaseMs / 4);
+    await vi.advanceTimersByTimeAsync(renewEveryMs);
     world.answer = true;
-    await vi.advanceTimersByTimeAsync(leaseMs / 2);
+    await vi.advanceTimersByTimeAsync(retryEveryMs + renewEveryMs);
 
     expect(world.afterFailure).toEqual([false, false, true, false]);
     lease.stop();
@@ -89,9 +111,10 @@ describe('the lease of a process', () => {
   test('is renewed by the next attempt if one hangs, and a late answer does not shorten it', async () => {
     const { lease, world } = rig();
     world.hangs = true;
-    await vi.advanceTimersByTimeAsync(leaseMs / 4);
+    await vi.advanceTimersByTimeAsync(renewEveryMs);
     world.hangs = false;
-    await vi.advanceTimersByTimeAsync(leaseMs);
+    await vi.advanceTimersByTimeAsync(grantedMs);
+    expect(world.afterFailure.slice(0, 3)).toEqual([false, true, false]);
     expect(lease.isHeld).toBe(true);
 
     for (const answer of world.hanging) answer();
@@ -103,22 +126,22 @@ describe('the lease of a process', () => {
   test('is renewed more often while the database is unreachable, and is held soon after it is back', async () => {
     const { lease, world } = rig();
     world.answer = new Error('the database is unreachable');
-    await vi.advanceTimersByTimeAsync(leaseMs - 1);
+    await vi.advanceTimersByTimeAsync(grantedMs - 1);
     world.answer = true;
-    await vi.advanceTimersByTimeAsync(leaseMs / 16);
+    await vi.advanceTimersByTimeAsync(retryEveryMs);
     expect(lease.isHeld).toBe(true);
 
     // From then on it is renewed as before.
     const { renewals } = world;
     await vi.advanceTimersByTimeAsync(leaseMs);
-    expect(world.renewals).toBe(renewals + 4);
+    expect(world.renewals).toBe(renewals + 8);
     lease.stop();
   });
 
   test('permits running work until it expires, and takes no call whose INVITE could not leave before', async () => {
     const { lease, world } = rig();
     world.answer = new Error('the database is unreachable');
-    await vi.advanceTimersByTimeAsync((leaseMs / 8) * 7 - 1);
+    await vi.advanceTimersByTimeAsync(grantedMs - leaseMs / 8 - 1);
     expect(lease.mayTake).toBe(true);
 
     await vi.advanceTimersByTimeAsync(1);
@@ -135,7 +158,7 @@ describe('the lease of a process', () => {
     const { lease, world } = rig();
     // Stopped by a signal: the clock goes on, but timers do not.
     const now = performance.now();
-    vi.spyOn(performance, 'now').mockReturnValue(now + leaseMs + 1);
+    vi.spyOn(performance, 'now').mockReturnValue(now + untilExpiredMs);
 
     expect(lease.isHeld).toBe(false);
     await lease.renewNow();
@@ -147,9 +170,9 @@ describe('the lease of a process', () => {
   test('stays lost: it rejects its waiters, and notifies the process once', async () => {
     const { lease, world } = rig();
     world.answer = new Error('the database is unreachable');
-    await vi.advanceTimersByTimeAsync(leaseMs + 1);
+    await vi.advanceTimersByTimeAsync(untilExpiredMs);
     const waiting = lease.untilHeld();
-    const rejected = expect(waiting).rejects.toThrow('another node ended the calls');
+    const rejected = expect(waiting).rejects.toThrow('another node ends the calls');
     world.answer = false;
     await vi.advanceTimersByTimeAsync(leaseMs);
     await rejected;
@@ -158,6 +181,22 @@ describe('the lease of a process', () => {
     await vi.advanceTimersByTimeAsync(leaseMs);
     expect(lease.isHeld).toBe(false);
     await expect(lease.untilHeld()).rejects.toThrow('lost');
+    expect(world.lost).toBe(1);
+  });
+
+  test('can be given up once it has expired, and then stays lost', async () => {
+    const { lease, world } = rig();
+    expect(lease.yield()).toBe(false);
+    world.answer = new Error('the database is unreachable');
+    await vi.advanceTimersByTimeAsync(untilExpiredMs);
+    const waiting = expect(lease.untilHeld()).rejects.toThrow('another node ends the calls');
+    expect(lease.yield()).toBe(true);
+    await waiting;
+
+    world.answer = true;
+    await vi.advanceTimersByTimeAsync(leaseMs);
+    expect(lease.isHeld).toBe(false);
+    expect(lease.yield()).toBe(true);
     expect(world.lost).toBe(1);
   });
 });

@@ -10,15 +10,13 @@ test('the next sweep retries the calls of a lost node if the first attempt fails
   const steps: string[] = [];
   const parts = {
     storage: { maxRestMs: 0 },
-    node: {
-      store: {
-        expireOthers: async () => {
-          steps.push('look');
-          return steps.length === 1 ? ['b/1'] : [];
-        },
-        takeOverLeft: async () => 0,
+    lateNodes: {
+      expire: async () => {
+        steps.push('look');
+        return steps.length === 1 ? ['b/1'] : [];
       },
     },
+    nodes: { takeOverLeft: async () => 0 },
     notifier: { takeOver: async () => undefined },
     recovery: {
       endTakenOver: async () => {
@@ -45,7 +43,7 @@ test('a process that is alone on its database looks for no other nodes, and retr
   const steps: string[] = [];
   const parts = {
     storage: { maxRestMs: 0 },
-    node: { store: { takeOverLeft: async () => void steps.push('calls') } },
+    nodes: { takeOverLeft: async () => void steps.push('calls') },
     notifier: { takeOver: async () => void steps.push('notifications') },
     recovery: {
       endTakenOver: async () => {

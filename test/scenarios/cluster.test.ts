@@ -1,13 +1,14 @@
 // Several nodes on one database, one NATS and one SIP engine. The limits of a trunk hold over all
 // nodes, and another node ends the calls of a lost node.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { numberFor } from '../support/far-end.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import { isTerminal } from '../support/receiver.ts';
+import { layDatabaseWire, through } from '../support/wire.ts';
 
 /**
  * The lease of a node that a test stops until the lease expires. It is longer than a busy machine
@@ -72,6 +73,33 @@ async function endLease({ database }: World, node: string): Promise<void> {
     `update nodes set lease_until = now() - interval '1 second' where node_id = $1`,
     [node],
   );
+}
+
+/**
+ * Lets the node `late` be late for this long, during which the node `watching` has renewed its
+ * lease without a gap.
+ */
+async function makeLate({ database }: World, late: string, watching: string, seconds: number) {
+  await database.pool.query(
+    `update nodes set
+       lease_until = case when node_id = $1 then now() - $3 * interval '1 second' else lease_until end,
+       steady_since = case when node_id = $2 then now() - $3 * interval '1 second' else steady_since end
+     where lost_at is null`,
+    [late, watching, seconds],
+  );
+}
+
+/** Starts a node whose path to the database the test can cut. */
+async function startCuttable({ cluster, database }: World, name: string) {
+  const databaseUrl = database.location.databaseUrl ?? '';
+  const wire = await layDatabaseWire(databaseUrl);
+  onTestFinished(() => wire.close());
+  const node = await cluster.startNode(name, {
+    DATABASE_URL: through(databaseUrl, wire),
+    // The test waits until this lease has expired.
+    NODE_LEASE_MS: '2000',
+  });
+  return { wire, node };
 }
 
 async function callsOf({ database }: World, node: string): Promise<readonly string[]> {
@@ -166,6 +194,82 @@ describe('a cluster', () => {
     expect(cluster.farEnd.up).toBe(calls.length - lost.length);
     expect(cluster.farEnd.calls).toHaveLength(calls.length);
     expectWhole(cluster, lost);
+  }, 180_000);
+
+  test('a node that is cut off from the database keeps its calls while it answers, and loses them when it is gone', async () => {
+    await using world = await build();
+    const { cluster } = world;
+    const [{ wire, node: late }, living] = [
+      await startCuttable(world, 'a'),
+      await cluster.startNode('b'),
+    ];
+    const calls = await dial(cluster, [late, living], many(8, 'stay', 0));
+    await eventually(
+      () => cluster.farEnd.calls.filter((c) => c.acknowledgedAt !== undefined).length === 8,
+      'all calls are up',
+    );
+    const lost = await callsOf(world, 'a');
+    wire.cut();
+    await makeLate(world, 'a', 'b', 240);
+    await eventually(
+      () => living.output().includes('it answers and keeps its calls'),
+      'the living node has asked the late one',
+    );
+    const renewedAt = () =>
+      world.database.pool.query<{ text: string }>(
+        `select renewed_at::text as text from nodes where node_id = 'b'`,
+      );
+    // Between two renewals, the living node looks for late nodes again.
+    for (let renewals = 0; renewals < 2; renewals += 1) {
+      const before = (await renewedAt()).rows[0]?.text;
+      await eventually(async () => (await renewedAt()).rows[0]?.text !== before, 'a renewal');
+    }
+    const marked = await world.database.pool.query('select from nodes where lost_at is not null');
+    expect(marked.rowCount).toBe(0);
+    expect(cluster.farEnd.up).toBe(8);
+
+    // A node with another owner id listens at the same address.
+    await late.kill();
+    await cluster.startNode('c', { HTTP_PORT: new URL(late.runtime.httpUrl).port });
+    await makeLate(world, 'a', 'b', 240);
+    await eventually(
+      () => lost.every((callId) => cluster.receiver.of(callId).some(isTerminal)),
+      'the ends of its calls are notified',
+    );
+    expect(lost.length).toBeGreaterThan(0);
+    await eventually(() => cluster.farEnd.up === 8 - lost.length, 'their phones are hung up');
+    expectWhole(
+      cluster,
+      calls.filter(({ callId }) => lost.includes(callId)),
+    );
+  }, 180_000);
+
+  test('a node that answers but cannot renew for five minutes hangs up its calls, and another node ends them', async () => {
+    await using world = await build();
+    const { cluster } = world;
+    const { wire, node: late } = await startCuttable(world, 'a');
+    const calls = await dial(cluster, [late], many(4, 'stay', 0));
+    await eventually(
+      () => cluster.farEnd.calls.filter((c) => c.acknowledgedAt !== undefined).length === 4,
+      'all calls are up',
+    );
+    const living = await cluster.startNode('b');
+    wire.cut();
+    const isLate = () =>
+      world.database.pool.query(`select from nodes where node_id = 'a' and lease_until < now()`);
+    await eventually(async () => (await isLate()).rowCount === 1, 'its lease has expired');
+    expect(cluster.farEnd.up).toBe(4);
+    await makeLate(world, 'a', 'b', 301);
+
+    await eventually(() => late.child.exitCode !== null, 'the late node has exited');
+    expect(late.child.exitCode).toBe(1);
+    expect(cluster.farEnd.up).toBe(0);
+    expect(living.output()).toContain('it hangs up');
+    await eventually(
+      () => calls.every(({ callId }) => cluster.receiver.of(callId).some(isTerminal)),
+      'the ends of its calls are notified',
+    );
+    expectWhole(cluster, calls);
   }, 180_000);
 
   test('a node that wakes up after its lease expired does no harm, and exits', async () => {

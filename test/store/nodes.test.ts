@@ -19,7 +19,13 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
 
   async function node(ownerId: string, lease?: typeof expired): Promise<NodeStore> {
     const store = createNodeStore(database, ownerId, 60_000);
-    await store.register({ nodeId: ownerId.replace(/\/.*/, ''), version: '1.2.3' });
+    await store.register({
+      ...{
+        nodeId: ownerId.replace(/\/.*/, ''),
+        version: '1.2.3',
+        questionKey: `key of ${ownerId}`,
+      },
+    });
     if (lease === expired) await endLease(ownerId);
     return store;
   }
@@ -52,6 +58,9 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     );
     return store;
   }
+  /** Marks all late processes lost, as if none of them had answered. */
+  const expireLate = async (store: NodeStore) =>
+    await store.expireOthers((await store.findLate()).map(({ ownerId }) => ownerId));
   /** Simulates an outage: for this long, no statement of any process arrived. */
   const outageOf = (seconds: number) =>
     database.pool.query(`update nodes set
@@ -62,7 +71,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     const [a, b] = [await node('a/1'), await node('b/1')];
 
     expect(await b.renew({ calls: 7, draining: true })).toBe(true);
-    expect(await a.expireOthers()).toEqual([]);
+    expect(await expireLate(a)).toEqual([]);
     expect(await listNodes(database.pool)).toMatchObject([
       { ownerId: 'a/1', nodeId: 'a', version: '1.2.3', calls: 0, state: 'up' },
       { ownerId: 'b/1', calls: 7, state: 'draining' },
@@ -74,8 +83,8 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     const late = await node('b/1', expired);
 
     expect((await listNodes(database.pool)).map(({ state }) => state)).toEqual(['up', 'late']);
-    expect(await a.expireOthers()).toEqual(['b/1']);
-    expect(await a.expireOthers()).toEqual([]);
+    expect(await expireLate(a)).toEqual(['b/1']);
+    expect(await expireLate(a)).toEqual([]);
     expect(await late.renew(idle)).toBe(false);
     expect((await listNodes(database.pool)).map(({ state }) => state)).toEqual(['up', 'lost']);
   });
@@ -88,7 +97,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     const callsOfLost = async () => (await listNodes(database.pool))[1]?.calls;
 
     expect(await callsOfLost()).toBe(217);
-    await a.expireOthers();
+    await expireLate(a);
     expect(await callsOfLost()).toBe(1);
     await end();
     expect(await callsOfLost()).toBe(0);
@@ -100,9 +109,9 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     await outageOf(600);
 
     // This statement left before the outage and arrives before any renewal.
-    expect(await a.expireOthers()).toEqual([]);
+    expect(await expireLate(a)).toEqual([]);
     await a.renew(idle);
-    expect(await a.expireOthers()).toEqual([]);
+    expect(await expireLate(a)).toEqual([]);
     expect(await b.renew(idle)).toBe(true);
   });
 
@@ -117,9 +126,9 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
 
     await later(55_000);
     await a.renew(idle);
-    expect(await a.expireOthers()).toEqual([]);
+    expect(await expireLate(a)).toEqual([]);
     await later(5_000);
-    expect(await a.expireOthers()).toEqual(['b/1']);
+    expect(await expireLate(a)).toEqual(['b/1']);
   });
 
   test.each([
@@ -134,7 +143,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     );
 
     await a.renew(idle, { afterFailure });
-    expect(await a.expireOthers()).toEqual([]);
+    expect(await expireLate(a)).toEqual([]);
   });
 
   test('renewals in quick succession keep the steady period, although SQL rounds their times', async () => {
@@ -143,7 +152,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     // The columns hold rounded milliseconds, so half of the times are in the near future.
     for (let count = 0; count < 500; count += 1) await a.renew(idle);
 
-    expect(await a.expireOthers()).toEqual(['b/1']);
+    expect(await expireLate(a)).toEqual(['b/1']);
   });
 
   test('a node that has just started marks only its predecessors lost', async () => {
@@ -152,7 +161,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     await outageOf(1);
     const again = await node('a/2');
 
-    expect(await again.expireOthers()).toEqual(['a/1']);
+    expect(await expireLate(again)).toEqual(['a/1']);
   });
 
   test('a node of the same name that still renews is not a predecessor', async () => {
@@ -162,7 +171,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     await twin.renew(idle);
     await endLease('a/1');
 
-    expect(await again.expireOthers()).toEqual([]);
+    expect(await expireLate(again)).toEqual([]);
   });
 
   test('a lost node marks no other node lost', async () => {
@@ -170,7 +179,49 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     await node('b/1', expired);
     await database.pool.query("update nodes set lost_at = now() where owner_id = 'a/1'");
 
-    expect(await a.expireOthers()).toEqual([]);
+    expect(await expireLate(a)).toEqual([]);
+  });
+
+  test('finds late nodes with the addresses and the key for asking them', async () => {
+    const a = await steady('a/1');
+    const late = await node('b/1', expired);
+    await node('c/1');
+    await late.announce(['http://10.0.0.4:3000']);
+
+    expect(await a.findLate()).toEqual([
+      {
+        ...{ ownerId: 'b/1', questionKey: 'key of b/1' },
+        ...{ urls: ['http://10.0.0.4:3000'], lateMs: expect.any(Number) },
+      },
+    ]);
+  });
+
+  test('counts how late a node is only while the asking node could renew', async () => {
+    const a = await steady('a/1');
+    await node('b/1', expired);
+    const lateMs = async () => (await a.findLate())[0]?.lateMs;
+    const set = (what: string) => database.pool.query(`update nodes set ${what}`);
+
+    await set(
+      `lease_until = now() - interval '6 minutes', steady_since = now() - interval '1 hour'`,
+    );
+    await a.renew(idle);
+    expect(await lateMs()).toBeGreaterThanOrEqual(360_000);
+    await set(
+      `lease_until = now() - interval '1 hour', steady_since = now() - interval '2 minutes'`,
+    );
+    await a.renew(idle);
+    expect(await lateMs()).toBeGreaterThanOrEqual(120_000);
+    expect(await lateMs()).toBeLessThan(360_000);
+  });
+
+  test('marks only chosen nodes lost, and none that has renewed since it was chosen', async () => {
+    const a = await steady('a/1');
+    const [, c] = [await node('b/1', expired), await node('c/1', expired), await node('d/1')];
+
+    expect(await a.expireOthers(['d/1', 'unknown'])).toEqual([]);
+    await c.renew(idle);
+    expect(await a.expireOthers(['b/1', 'c/1'])).toEqual(['b/1']);
   });
 
   test('a late node that no other node has marked lost can renew', async () => {
@@ -182,7 +233,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     await node('a/1');
     const end = await dialing('a/1');
     const again = await node('a/2');
-    await again.expireOthers({ evenIfRunning: true });
+    await again.expireOthers('everyone');
     const shown = async () => (await listNodes(database.pool)).map(({ ownerId }) => ownerId);
 
     expect(await shown()).toEqual(['a/1', 'a/2']);
@@ -205,7 +256,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     await node('a/1');
     const b = await node('b/1');
 
-    expect(await b.expireOthers({ evenIfRunning: true })).toEqual(['a/1']);
+    expect(await b.expireOthers('everyone')).toEqual(['a/1']);
     expect(await b.renew(idle)).toBe(true);
   });
 
@@ -234,7 +285,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
         )
       ).rows;
 
-    await a.expireOthers();
+    await expireLate(a);
     expect(await owners()).toEqual([{ owner_id: 'a/1', previous_owner_id: 'b/1' }]);
   });
 

@@ -33,7 +33,7 @@ describe('on PostgreSQL', () => {
   test('an account that reads continuously delays neither calls nor the lease nor other accounts', async () => {
     const { pool, reads } = database;
     const node = createNodeStore(database, 'a/1', 8_000);
-    await node.register({ nodeId: 'a', version: '1' });
+    await node.register({ nodeId: 'a', version: '1', questionKey: 'key' });
     const holder = await pool.connect();
     await holder.query('begin');
     await holder.query('lock table sounds');

@@ -10,13 +10,18 @@ create table nodes (
   renewed_at timestamptz(3) not null,
   lease_until timestamptz(3) not null,
   -- Since when the renewals of this process have arrived without a gap. A node marks others lost
-  -- only after a whole lease without a gap: after an outage of the database every lease has
+  -- only after NODE_LEASE_MS without a gap: after an outage of the database every lease has
   -- expired, and the first node to renew must not conclude that the others are dead.
   steady_since timestamptz(3) not null,
   -- When another process marked this one lost after its lease expired. A lost process can store
   -- nothing more.
   lost_at timestamptz(3),
   calls integer not null,
-  draining boolean not null
+  draining boolean not null,
+  -- Where other nodes ask this process whether it's alive when its lease has expired.
+  urls text[] not null default '{}',
+  -- Random for each start. Signs these questions and their answers, so that only processes with
+  -- access to this table can ask, and no other process can answer.
+  question_key text not null
 );
 `;

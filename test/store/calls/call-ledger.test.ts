@@ -24,8 +24,9 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
   describe('reads', () => {
     test('lists calls taken over from a lost process, with everything that recovery needs', async () => {
       const nodes = (ownerId: string) => createNodeStore(database, ownerId, 60_000);
-      await nodes('node-1/old').register({ nodeId: 'node-1', version: '1' });
-      await nodes('node-1/new').register({ nodeId: 'node-1', version: '1' });
+      const node = { nodeId: 'node-1', version: '1', questionKey: 'key' };
+      await nodes('node-1/old').register(node);
+      await nodes('node-1/new').register(node);
       const [mine, left, answered, queued] = [
         acceptedCall(),
         acceptedCall(),
@@ -44,7 +45,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
         answeredAt: noon,
         leg,
       });
-      await nodes('node-1/new').expireOthers({ evenIfRunning: true });
+      await nodes('node-1/new').expireOthers('everyone');
 
       const unfinished = await ledger.unfinished('node-1/new', 'taken over', 10);
 

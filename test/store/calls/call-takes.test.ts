@@ -249,7 +249,9 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
 
   test('frees the slots of calls that ended while no process could release them, after a delay', async () => {
     const { pool } = rig.database;
-    await createNodeStore(rig.database, 'a/1', 60_000).register({ nodeId: 'a', version: '1' });
+    await createNodeStore(rig.database, 'a/1', 60_000).register({
+      ...{ nodeId: 'a', version: '1', questionKey: 'key' },
+    });
     for (let index = 0; index < 3; index += 1) await accept();
     const [kept, forgotten] = idsOf(
       (await nodes[0].take(ask({ maxConcurrentCalls: 9 }, 2))).grants,
