@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { CallContext } from '../calls/contract/call-context.ts';
-import { isEnd } from '../calls/contract/call-event.ts';
-import { contextOf } from '../calls/contract/event-table.ts';
+import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
+import { changesContext, contextOf } from '../calls/contract/event-table.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import { type ApiInstance, botRoute } from '../http/http.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
@@ -68,7 +68,7 @@ export function registerContext(
         const { closing } = streams;
         const signal = AbortSignal.any([AbortSignal.timeout(waitMs), closing, request.signal]);
         await streams.within(appId, async () => {
-          context = (await waitForNew(services, wanted, signal)) ?? context;
+          context = (await waitForNew(services, wanted, context.metadata, signal)) ?? context;
         });
       }
       void reply.header('etag', etagFor(context));
@@ -87,16 +87,19 @@ type Wanted = {
 async function waitForNew(
   { calls, live }: Pick<ApiServices, 'calls' | 'live'>,
   { scope, callId, isNew }: Wanted,
+  metadata: CallContext['metadata'],
   signal: AbortSignal,
 ): Promise<CallContext | undefined> {
   const events = { accountId: scope.accountId, botIds: [scope.botId], callId };
   const options = { signal, onTooSlow: () => undefined };
+  // Without a cursor, the call's first event comes first.
+  const known: CallEvent[] = [];
   for await (const chunks of live.follow(events, undefined, options)) {
-    const last = chunks.findLast(({ event }) => event && contextOf(event) !== undefined)?.event;
-    if (last === undefined) continue;
-    // Use the context from the event itself, because the bucket may not contain it yet.
-    const context = contextOf(last);
-    if (context !== undefined && (isEnd(last) || isNew(context))) return context;
+    const added = chunks.flatMap(({ event = [] }) => event);
+    if (!added.some((event) => changesContext(event.type) || isEnd(event))) continue;
+    known.push(...added);
+    const context = contextOf(metadata, known);
+    if (added.some(isEnd) || isNew(context)) return context;
   }
   return await calls.context(scope, callId);
 }
@@ -109,7 +112,7 @@ function isNew(context: CallContext, known: string | undefined): boolean {
 
 /**
  * Returns a context's ETag. The ETag must not depend on the order of fields, because the database
- * and the bucket order them differently.
+ * orders them differently than a live event.
  */
 function etagFor({ session, metadata }: CallContext): string {
   const text = JSON.stringify({ session, metadata }, (_, value: unknown) =>

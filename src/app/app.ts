@@ -202,7 +202,7 @@ type ApiParts = OpenParts & {
 
 async function openApi(environment: Environment, parts: ApiParts): Promise<string> {
   const { config, logger, clock, closers } = environment;
-  const { storage, calls, sip, media, contexts, metrics } = parts;
+  const { storage, calls, sip, media, metrics } = parts;
   const companion = {
     config,
     database: storage.database,
@@ -228,7 +228,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       speechToTextProviders: media.speechToTextProviders,
       maxCallDurationMs: config.calls.maxDurationMs,
       commands: calls.commands,
-      calls: createCallQueries(storage.database, contexts),
+      calls: createCallQueries(storage.database),
       live: openLive(environment, storage, parts.events),
       deadLetters: createDeadLetters(storage.database, clock, () => parts.notifier.pollForOwed()),
       isNotifiable: (url) => parts.notifier.isNotifiable(url),

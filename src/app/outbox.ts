@@ -11,8 +11,9 @@ import type { QueuedEvent } from '../calls/dialout-ports.ts';
 import { queuedEvent } from '../calls/life/call-events.ts';
 import { createPublisher, type RunningPublisher } from '../events/publisher.ts';
 import { EventRelay } from '../events/relay.ts';
+import { readContextFacts } from '../interactions/context-facts.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
-import { createContextWriter } from '../interactions/context-writer.ts';
+import { ContextWriter } from '../interactions/context-writer.ts';
 import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-rules.ts';
 import { owedFor } from '../notifier/owed.ts';
@@ -94,7 +95,11 @@ export function openOutbox(
   const settling = new Settling(pool, config.ownerId, (call) => withMachine.has(call), logger);
   closers.add('settling', () => settling.stop());
   const { remember, traceOf } = rememberTraces();
-  const publisher = openPublisher({ logger, closers }, parts, traceOf);
+  const contexts = new ContextWriter({
+    contexts: parts.contexts,
+    readFacts: (callId) => readContextFacts(pool, callId),
+  });
+  const publisher = openPublisher({ logger, closers }, parts, contexts, traceOf);
   const relay = new EventRelay({
     publisher,
     untilReleased: async (callId) => {
@@ -122,6 +127,7 @@ export function openOutbox(
       remember(callId, call.request);
       for (const event of stored.events) {
         watcher?.onEvent(event);
+        contexts.note(call, event);
         tracing?.onEvent(call, event);
       }
       notifier.onStored({ ...stored, callId, day: dayOf(call.acceptedAt), isRepeated });
@@ -158,12 +164,13 @@ export function openOutbox(
 
 function openPublisher(
   { logger, closers }: Pick<Environment, 'logger' | 'closers'>,
-  { events, node, contexts }: Parts,
+  { events, node }: Parts,
+  contexts: ContextWriter,
   traceOf: (callId: string) => TraceHeaders | undefined,
 ): RunningPublisher {
   const publisher = createPublisher(events.connection, logger, {
     untilAllowed: () => node.lease.untilHeld(),
-    writeContext: createContextWriter(contexts),
+    writeContext: (event) => contexts.write(event),
     traceOf,
   });
   events.report(publisher);

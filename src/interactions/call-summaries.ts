@@ -45,17 +45,11 @@ const verdict = sql`
       order by event_sequence desc limit 1)
   end`;
 
-/** The `amd` events. After the call, they come from the context in the end event. */
 const amdEvents = sql`
   case when answered_at is not null and request->>'machineDetection' <> 'disabled' then (
-    select jsonb_agg(jsonb_build_object('event', amd->'event', 'reason', amd->'reason') order by place)
-    from (
-      select amd, place from jsonb_path_query(
-        end_event, '$.data.context.session.UserSession.amdInfo.amdEvents[*]') with ordinality as ended (amd, place)
-      union all
-      select data->'amd', event_sequence from call_events e
-      where end_event is null and e.day = calls.day and e.call_id = calls.call_id and e.type = 'amd'
-    ) as said)
+    select jsonb_agg(
+      jsonb_build_object('event', data->'amd'->'event', 'reason', data->'amd'->'reason') order by event_sequence)
+    from call_events e where e.day = calls.day and e.call_id = calls.call_id and e.type = 'amd')
   end`;
 
 /**

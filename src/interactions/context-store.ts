@@ -1,10 +1,10 @@
-// The `call-context` bucket, which bot flows read while a call is up. We don't lose any data if the
-// bucket is lost, because the database and the events also contain the contexts.
+// The `call-context` bucket, which bot flows read while a call is up. The gateway never reads it
+// back: contexts are built from the events in the database.
 
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import type { z } from 'zod';
-import { type CallContext, callContextSchema } from '../calls/contract/call-context.ts';
+import { callContextSchema } from '../calls/contract/call-context.ts';
 import { type Immutable, matching, sequence } from '../calls/contract/schema.ts';
 import type { EventConnection } from '../events/connection.ts';
 import { streamNames } from '../events/subjects.ts';
@@ -15,13 +15,6 @@ const storedContextSchema = callContextSchema.extend({
 export type StoredContext = Immutable<z.infer<typeof storedContextSchema>>;
 
 export type ContextStore = {
-  /**
-   * Reads a call's context.
-   *
-   * @returns undefined if there is no entry, or if the entry isn't a valid context
-   * @throws Error if NATS is unreachable
-   */
-  get(key: string): Promise<CallContext | undefined>;
   /**
    * Writes the context if the entry's revision is still `revision`, where 0 means that there is no
    * entry. Returns the new revision, or undefined if another writer was faster.
@@ -48,11 +41,6 @@ export async function openContextStore(connection: EventConnection): Promise<Con
   // Per NATS ADR-8, this is the subject for a key, and the revision is the last message's sequence.
   const subjectOf = (key: string) => `$KV.${name}.${key}`;
   return {
-    get: async (key) => {
-      if (!connection.connected()) throw new Error('NATS is unreachable');
-      const entry = await bucket.get(key);
-      return entry?.operation === 'PUT' ? parseContext(entry.string()) : undefined;
-    },
     replace: async (key, context, revision) => {
       try {
         return await connection.put(subjectOf(key), JSON.stringify(context), {

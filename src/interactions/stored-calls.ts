@@ -1,7 +1,8 @@
-// Implements `CallQueries` with SQL. A live call's context is read from the context bucket.
+// Implements `CallQueries` with SQL.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type { CallState } from '../calls/contract/call-words.ts';
+import { contextOf } from '../calls/contract/event-table.ts';
 import type { Database } from '../store/database.ts';
 import { type Day, dayOf } from '../store/days.ts';
 import type { Queries } from '../store/queries.ts';
@@ -22,20 +23,17 @@ import {
   summaryColumns,
   toSummary,
 } from './call-summaries.ts';
-import { type ContextStore, contextKey } from './context-store.ts';
+import { readContextFacts } from './context-facts.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-export function createCallQueries(
-  { pool, reads }: Pick<Database, 'pool' | 'reads'>,
-  contexts: Pick<ContextStore, 'get'>,
-): CallQueries {
+export function createCallQueries({ pool, reads }: Pick<Database, 'pool' | 'reads'>): CallQueries {
   const readsOf = ({ accountId }: CallScope | AppScope): Queries => reads(accountId);
   return {
     list: (scope, filter) => listCalls(readsOf(scope), scope, filter),
     state: (scope, callId) => stateOf(pool, scope, callId),
     details: (scope, callId) => details(readsOf(scope), scope, callId),
-    context: (scope, callId) => context(readsOf(scope), contexts, scope, callId),
+    context: (scope, callId) => context(readsOf(scope), scope, callId),
     notifications: (scope, callId) => notificationsOf(readsOf(scope), scope, callId),
   };
 }
@@ -91,45 +89,11 @@ async function storedTimeline(
 
 async function context(
   queries: Queries,
-  contexts: Pick<ContextStore, 'get'>,
   scope: CallScope,
   callId: string,
 ): Promise<CallContext | undefined> {
-  // Query the database first, because the bucket's keys don't show which account owns a call.
-  const { rows } = await queries.query<{
-    metadata: Metadata;
-    final: CallContext | null;
-    accepted_at: Date;
-  }>(sql`
-    select accepted_at, request->'metadata' as metadata, end_event->'data'->'context' as final
-    from calls where ${inScope(scope)} and call_id = ${callId}`);
-  const [row] = rows;
-  if (row === undefined) return undefined;
-  if (row.final !== null) return row.final;
-  const current = await contexts
-    .get(contextKey({ botId: scope.botId, callId }))
-    // If NATS is unreachable, fall back to the context in the stored events.
-    .catch(() => undefined);
-  return (
-    current ??
-    (await lastStored(queries, callId, dayOf(row.accepted_at))) ?? {
-      session: { UserSession: { amd: [], amdInfo: {} } },
-      metadata: row.metadata,
-    }
-  );
-}
-
-async function lastStored(
-  queries: Queries,
-  callId: string,
-  day: Day,
-): Promise<CallContext | undefined> {
-  const { rows } = await queries.query<{ context: CallContext }>(
-    `select data->'context' as context from call_events
-     where call_id = $1 and day = $2 and type in ('answered', 'amd') order by event_sequence desc limit 1`,
-    [callId, day],
-  );
-  return rows[0]?.context;
+  const facts = await readContextFacts(queries, callId, inScope(scope));
+  return facts && contextOf(facts.metadata, facts.events);
 }
 
 // ── Notifications ────────────────────────────────────────────────────────────────────────────────

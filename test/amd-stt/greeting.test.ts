@@ -1,26 +1,11 @@
 import { expect, test } from 'vitest';
-import { type AcceptedCall, defaultAmdTimers } from '../../src/calls/call-types.ts';
+import { contextOf } from '../../src/calls/contract/event-table.ts';
 import type { AmdEvent } from '../../src/calls/detection/amd-event.ts';
-import { callContext, progressOfAccepted } from '../../src/calls/life/call-events.ts';
-import { someIdentity } from '../support/call-events.ts';
-
-const call: AcceptedCall = {
-  ...someIdentity(),
-  acceptedAt: new Date(),
-  request: {
-    target: { kind: 'tel', number: '15551230001' },
-    caller: '15559876543',
-    ringTimeoutMs: 60_000,
-    queueTimeoutMs: 300_000,
-    metadata: {},
-    machineDetection: 'detect',
-    amd: { timers: defaultAmdTimers },
-  },
-};
+import { exampleAnswer } from '../../src/calls/life/call-contract.ts';
 
 function greetingOf(...events: readonly AmdEvent[]): string | undefined {
-  const progress = { ...progressOfAccepted(call), amdEvents: events };
-  return callContext(progress).session.UserSession.amdInfo.amdGreeting;
+  const facts = events.map((amd) => ({ type: 'amd' as const, data: { ...exampleAnswer, amd } }));
+  return contextOf({}, facts).session.UserSession.amdInfo.amdGreeting;
 }
 
 test('the greeting is what the machine said up to the verdict, and later the whole greeting', () => {

@@ -17,8 +17,8 @@ const heard = (...amd: CallContext['session']['UserSession']['amd']): CallContex
   session: { UserSession: { amd, amdInfo: {} } },
   metadata: { b: 1, a: 2 },
 });
-const amdEvent = (context: CallContext) =>
-  ({ type: 'amd', callId, data: { context } }) as unknown as CallEvent;
+const human = { event: 'amd_human_detected', reason: 'short-greeting', elapsedMs: 900 } as const;
+const humanDetected = { type: 'amd', callId, data: { amd: human } } as unknown as CallEvent;
 
 let harness: Harness;
 let base: string;
@@ -201,15 +201,19 @@ describe('waiting for the context of a call', () => {
   };
 
   test('ends when detection reports something', async () => {
-    const after = heard('amd_human_detected');
     source = async function* () {
       yield { text: '', event: { type: 'dtmf', callId, data: {} } as unknown as CallEvent };
-      yield { text: '', event: amdEvent(after) };
+      yield { text: '', event: humanDetected };
     };
 
     const { body } = await ask('?wait=30s');
 
-    expect(body).toEqual(after);
+    expect(body).toEqual({
+      session: {
+        UserSession: { amd: ['amd_human_detected'], amdInfo: { amdEvents: [human] } },
+      },
+      metadata: { b: 1, a: 2 },
+    });
     expect(followed[0]?.[0]).toEqual({ accountId: 'acme', botIds: ['st-1'], callId });
   });
 

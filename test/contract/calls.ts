@@ -5,7 +5,6 @@ import type { CompanionDependencies } from '../../src/companion/dependencies.ts'
 import { createCommandRouting } from '../../src/dialout/command-routing.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { createIntake } from '../../src/dialout/intake.ts';
-import { openContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import type { Closers } from '../../src/lib/closers.ts';
 import { createDeadLetters } from '../../src/notifier/dead-letters.ts';
@@ -25,7 +24,7 @@ export async function callServices(
   dependencies: CompanionDependencies,
   closers: Closers,
 ): Promise<Partial<ApiServices>> {
-  const { database, events, clock, logger } = dependencies;
+  const { database, clock, logger } = dependencies;
   const ledger = createCallLedger(dependencies);
   const appending = {
     ...{ pool: database.pool, ownerId, now: () => clock.now(), leaseUntil: (now: Date) => now },
@@ -64,7 +63,7 @@ export async function callServices(
           ? await routing.run(callId, command)
           : { ok: true, state: 'answered' },
     },
-    calls: createCallQueries(database, await openContextStore(events)),
+    calls: createCallQueries(database),
     routes: createRouter({
       trunks: loadTrunks({ secrets: () => ({}), builtIn: [builtInTrunk('carrier', gateway)] }),
       allowedNetworks: ['127.0.0.0/8'],

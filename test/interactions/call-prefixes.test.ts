@@ -63,7 +63,7 @@ describe.each(databaseKinds)('a prefix on %s', (kind) => {
     // A gateway's tables have statistics. Without them, the planner guesses.
     await database.pool.query('analyze calls');
     const { statements, ...reading } = watched(database);
-    const queries = createCallQueries(reading, { get: async () => undefined });
+    const queries = createCallQueries(reading);
     const { rows } = await database.pool.query<{ call_id: string }>(
       `select call_id from calls where account_id = 'acme' and bot_id = 'bot-0' order by call_id limit 1 offset 300`,
     );

@@ -2,11 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { AppScope, CallScope } from '../../src/interactions/call-queries.ts';
-import type { ContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import { dayOf } from '../../src/store/days.ts';
 import { eventBuilder, someIdentity } from '../support/call-events.ts';
@@ -16,22 +14,6 @@ import { forSuite } from '../support/opened.ts';
 import { insertRows } from '../support/tables.ts';
 
 const scope = { accountId: 'acme', botId: 'st-bot' };
-
-/** A context bucket in memory. */
-function scriptedContexts(): Pick<ContextStore, 'get'> & {
-  fails: boolean;
-  entries: Map<string, CallContext>;
-} {
-  const entries = new Map<string, CallContext>();
-  return {
-    fails: false,
-    entries,
-    async get(key) {
-      if (this.fails) throw new Error('NATS is unreachable');
-      return entries.get(key);
-    },
-  };
-}
 
 function row(changes: object = {}) {
   const { request } = acceptedCall();
@@ -48,8 +30,7 @@ function row(changes: object = {}) {
 }
 
 describe.each(databaseKinds)('call queries on %s', (kind) => {
-  let contexts: ReturnType<typeof scriptedContexts>;
-  const queries = () => createCallQueries(database, contexts);
+  const queries = () => createCallQueries(database);
   const insert = async (...rows: readonly object[]) => {
     await insertRows(database.pool, 'calls', rows);
   };
@@ -68,7 +49,6 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
   const database = forSuite(() => openTestDatabase(kind));
   beforeEach(async () => {
     await database.pool.query('truncate calls, call_events, notifications, delivery_attempts');
-    contexts = scriptedContexts();
   });
 
   test('a summary has the request, the times and the end of the call', async () => {
@@ -141,22 +121,21 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await verdictOf(undetected.identity.callId)).toBeUndefined();
   });
 
-  test('reason and beep come from the end of the call, and before that from its events', async () => {
+  test('reason and beep come from the events of the call', async () => {
     const at = new Date('2026-11-20T08:00:02.000Z');
     const [up, over] = [eventBuilder(), eventBuilder()];
     const ended = over.completed() as Extract<TerminalEvent, { type: 'completed' }>;
-    const amdEvents = [
-      { event: 'amd_human_detected', reason: 'short-greeting', elapsedMs: 900 },
-      {
-        event: 'amd_tone_detected',
-        reason: 'beep',
-        elapsedMs: 2_900,
-        corrects: 'amd_human_detected',
-      },
-      { event: 'amd_stopped', reason: 'tone', elapsedMs: 2_900 },
-    ] as const;
-    const context = { session: { UserSession: { amd: [], amdInfo: { amdEvents } } }, metadata: {} };
-    const data = { ...ended.data, machineDetection: 'amd_tone_detected', context } as const;
+    const data = { ...ended.data, machineDetection: 'amd_tone_detected' } as const;
+    const heard = (
+      [
+        { event: 'amd_human_detected', reason: 'short-greeting', elapsedMs: 900 },
+        { event: 'amd_tone_detected', reason: 'beep', elapsedMs: 2_900 },
+        { event: 'amd_stopped', reason: 'tone', elapsedMs: 2_900 },
+      ] as const
+    ).map((amd) => {
+      const event = over.amd(amd.event);
+      return { ...event, data: { ...event.data, amd } } as CallEvent;
+    });
     await insert(
       row({ ...up.identity, state: 'answered', status: 'answered', answeredAt: at }),
       row({
@@ -164,7 +143,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
         endEvent: { ...ended, data },
       }),
     );
-    await write([up.amd('amd_machine_detected')]);
+    await write([up.amd('amd_machine_detected'), ...heard]);
 
     const one = async (callId: string) => await queries().details(scope, callId as CallId);
     expect(await one(over.identity.callId)).toMatchObject({
@@ -411,35 +390,31 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     });
   });
 
-  test('the context of a call that is up comes from the bucket, or from its last event', async () => {
+  test('a context is built from the events of the call', async () => {
     const builder = eventBuilder();
-    const answered = builder.answered();
-    const amd = builder.amd('amd_human_detected');
-    if (amd.type !== 'amd') throw new Error('no AMD event');
-    const told: CallContext = {
-      session: { UserSession: { amd: ['amd_human_detected'], amdInfo: {} } },
-      metadata: { from: 'event' },
-    };
     await insert(row(builder.identity));
-    await write([answered, { ...amd, data: { ...amd.data, context: told } }]);
-    const inBucket: CallContext = { ...told, metadata: { from: 'bucket' } };
-    contexts.entries.set(`st-bot.${builder.identity.callId}`, inBucket);
+    await write([builder.dialing(), builder.answered(), builder.amd('amd_human_detected')]);
+    const whileUp = await queries().context(scope, builder.identity.callId);
 
-    expect(await queries().context(scope, builder.identity.callId)).toEqual(inBucket);
-    contexts.fails = true;
-    expect(await queries().context(scope, builder.identity.callId)).toEqual(told);
-  });
-
-  test('the context of an ended call comes from its end event, not from the bucket', async () => {
-    const builder = eventBuilder();
-    const end = builder.completed() as TerminalEvent;
-    await insert(row({ ...builder.identity, endEvent: end, endedAt: new Date() }));
-    contexts.entries.set(`st-bot.${builder.identity.callId}`, {
-      ...end.data.context,
-      metadata: { stale: true },
+    expect(whileUp).toEqual({
+      session: {
+        UserSession: {
+          amd: ['amd_human_detected'],
+          amdInfo: {
+            amdEvents: [
+              {
+                ...{ event: 'amd_human_detected', reason: 'short-greeting' },
+                ...{ elapsedMs: 900, words: 2, confidence: 0.9 },
+              },
+            ],
+            ...{ amdRingDurationInMs: 1_500, amdConnectDurationInMs: 2_000 },
+          },
+        },
+      },
+      metadata: { campaign: 'spring' },
     });
-
-    expect(await queries().context(scope, builder.identity.callId)).toEqual(end.data.context);
+    await write([builder.completed()]);
+    expect(await queries().context(scope, builder.identity.callId)).toEqual(whileUp);
   });
 
   test('notifications come with their bodies and attempts, in order', async () => {

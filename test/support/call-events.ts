@@ -1,14 +1,11 @@
 // Well-formed events of an invented call, for tests of code that reads events.
 
 import { randomUUID } from 'node:crypto';
-import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import { type CallEvent, callEventId } from '../../src/calls/contract/call-event.ts';
 import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
 import type { CallId, CallIdentity } from '../../src/calls/contract/identity.ts';
 import type { SelectedEventType } from '../../src/calls/contract/notify-events.ts';
 import type { AmdEventName } from '../../src/calls/detection/amd-event.ts';
-
-const context: CallContext = { session: { UserSession: { amd: [], amdInfo: {} } }, metadata: {} };
 
 const times = {
   callConnectTime: '2026-11-20T08:00:02.000Z',
@@ -67,7 +64,7 @@ export function eventBuilder(identity: CallIdentity = someIdentity()) {
     answered: (): CallEvent => ({
       ...envelope('answered'),
       type: 'answered',
-      data: { ...times, ...notified(), context },
+      data: { ...times, ...notified() },
     }),
     amd: (event: AmdEventName): CallEvent => ({
       ...envelope('amd'),
@@ -75,7 +72,6 @@ export function eventBuilder(identity: CallIdentity = someIdentity()) {
       data: {
         ...times,
         ...notified(),
-        context,
         amd: { event, reason: 'short-greeting', elapsedMs: 900, words: 2, confidence: 0.9 },
       },
     }),
@@ -94,7 +90,6 @@ export function eventBuilder(identity: CallIdentity = someIdentity()) {
         callDurationMs: 12_400,
         sessionId: 'session-1',
         machineDetection: 'amd_human_detected',
-        context,
       },
     }),
     failed: (): CallEvent => ({
@@ -109,7 +104,6 @@ export function eventBuilder(identity: CallIdentity = someIdentity()) {
         ringDurationInMS: 0,
         connectDurationInMS: 0,
         callDisconnectTime: '2026-11-20T08:00:03.000Z',
-        context,
       },
     }),
   };

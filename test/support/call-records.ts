@@ -58,8 +58,6 @@ export const storedLeg: StoredLeg = {
   requestUri: 'sip:14155550100@127.0.0.1',
 };
 
-const context = { session: { UserSession: { amd: [], amdInfo: {} } }, metadata: {} } as const;
-
 export function answeredEventOf(call: AcceptedCall, time: string): CallEvent {
   return {
     ...identityOf(call),
@@ -72,7 +70,6 @@ export function answeredEventOf(call: AcceptedCall, time: string): CallEvent {
       ringDurationInMS: 1_000,
       connectDurationInMS: 1_500,
       notificationSequence: 1,
-      context,
     },
   };
 }
@@ -98,7 +95,6 @@ export function endEventOf(
       connectDurationInMS: 1_500,
       callDisconnectTime: time,
       notificationSequence: 2,
-      context,
       ...data,
     },
   };

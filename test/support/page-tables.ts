@@ -1,7 +1,7 @@
 // Builds the tables of the pages from the code that they describe.
 
-import { callEvents } from '../../src/calls/contract/call-event.ts';
-import { statusRows } from '../../src/calls/contract/event-table.ts';
+import { callEvents, callEventTypes } from '../../src/calls/contract/call-event.ts';
+import { changesContext, statusRows } from '../../src/calls/contract/event-table.ts';
 import {
   type CallEnd,
   endAfterAnswer,
@@ -58,14 +58,15 @@ export const problems = table(
 
 export const events = table(
   ['event', 'when', 'members of `data`', '`status` of its notification', 'context'],
-  Object.entries(callEvents).map(([type, { data }]) => {
+  callEventTypes.map((type) => {
+    const { data } = callEvents[type];
     const statuses: Readonly<Record<string, { readonly status: string }>> = statusRows;
     return [
       code(type),
       data.description ?? '',
       Object.keys(data.shape).map(code).join(', '),
       code(statuses[type]?.status ?? 'Event'),
-      'context' in data.shape ? 'changes' : '',
+      changesContext(type) ? 'changes' : '',
     ];
   }),
 );

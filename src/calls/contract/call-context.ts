@@ -1,5 +1,4 @@
-// A call's context. Bot flows read it from the `call-context` bucket, over HTTP, or from the events
-// that change it.
+// A call's context. Bot flows read it from the `call-context` bucket or over HTTP.
 
 import { z } from 'zod';
 import { amdEvent, amdEventNames } from '../detection/amd-event.ts';

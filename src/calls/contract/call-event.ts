@@ -1,7 +1,7 @@
 // A call's events, as published on JetStream under
-// `<prefix>.call.<accountId>.<botId>.<callId>.<type>`. An event states a fact and is
-// self-contained, so its readers can build a notification, a timeline row or the context from it
-// without any other source. Event ids are derived from the call id, which lets readers recognise
+// `<prefix>.call.<accountId>.<botId>.<callId>.<type>`. An event states a fact. Its
+// readers can build a notification or a timeline row from it, and the call's context from its
+// events so far. Event ids are derived from the call id, which lets readers recognise
 // duplicates. Each feature defines its own events.
 
 import { z } from 'zod';
@@ -37,6 +37,10 @@ export type EventOf<Type extends CallEventType> = CallEventEnvelope & {
   readonly data: DataOf<Type>;
 };
 export type CallEvent = { [Type in CallEventType]: EventOf<Type> }[CallEventType];
+/** What an event says, without the fields of the envelope. */
+export type CallFact = {
+  [Type in CallEventType]: { readonly type: Type; readonly data: DataOf<Type> };
+}[CallEventType];
 export type TerminalEvent = EventOf<'completed'> | EventOf<'failed'>;
 
 /**

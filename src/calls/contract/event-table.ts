@@ -1,10 +1,12 @@
 // Derives the notification body, the call context and the texts shown to people from an event. The
 // functions are pure, so every process builds the same bytes from the same event.
 
+import { greetingOf } from '../detection/amd-event.ts';
 import type { CallContext } from './call-context.ts';
 import {
   type CallEvent,
   type CallEventType,
+  type CallFact,
   callEvents,
   type DataOf,
   type EventOf,
@@ -70,9 +72,46 @@ export function notificationOf(event: CallEvent): NotificationBody | undefined {
   return { status: 'Event', conversationId, event: event as EventNotification['event'], ...ids };
 }
 
-/** @returns undefined if the event doesn't change the context */
-export function contextOf({ data }: CallEvent): CallContext | undefined {
-  return 'context' in data ? data.context : undefined;
+/**
+ * Returns true if the call has another context after the event. A call that nobody answered has a
+ * context from its end on.
+ */
+export function changesContext(type: CallEventType): boolean {
+  return type === 'answered' || type === 'amd' || type === 'failed';
+}
+
+/**
+ * Builds a call's context from its events so far, in order.
+ *
+ * @param metadata the metadata of the call's request
+ */
+export function contextOf(
+  metadata: CallContext['metadata'],
+  events: readonly CallFact[],
+): CallContext {
+  const amdEvents = events.flatMap((event) => (event.type === 'amd' ? [event.data.amd] : []));
+  const machine = amdEvents.find((event) => event.event === 'amd_machine_detected');
+  const greeting = greetingOf(amdEvents);
+  const answer = events.find((event) => event.type === 'answered')?.data;
+  return {
+    session: {
+      UserSession: {
+        amd: amdEvents.map((event) => event.event),
+        amdInfo: {
+          ...(amdEvents.length > 0 ? { amdEvents } : {}),
+          ...(greeting === undefined ? {} : { amdGreeting: greeting }),
+          ...(machine === undefined ? {} : { amdReason: machine.reason }),
+          ...(answer === undefined
+            ? {}
+            : {
+                amdRingDurationInMs: answer.ringDurationInMS,
+                amdConnectDurationInMs: answer.connectDurationInMS,
+              }),
+        },
+      },
+    },
+    metadata,
+  };
 }
 
 /**

@@ -1,21 +1,19 @@
 // The contract for detection: the `amd` event.
 
-import { callContextSchema } from '../contract/call-context.ts';
 import { callEvent } from '../contract/definitions.ts';
-import { answerTimes, exampleAnswer, exampleContexts } from '../life/call-contract.ts';
+import { answerTimes, exampleAnswer } from '../life/call-contract.ts';
 import { type AmdEvent, amdEvent, exampleAmdEvent } from './amd-event.ts';
 
 export const detectionEvents = {
   amd: callEvent({
     when: 'answering machine detection has something to report',
-    data: { ...answerTimes, amd: amdEvent, context: callContextSchema },
+    data: { ...answerTimes, amd: amdEvent },
     line: ({ amd }) => amd.event,
     watched: ({ amd }) => describeDetection(amd),
     example: {
       ...exampleAnswer,
       notificationSequence: 2,
       amd: exampleAmdEvent,
-      context: exampleContexts.detected,
     },
   }),
 };

@@ -5,7 +5,6 @@ import type { EventOf } from '../contract/call-event.ts';
 import {
   answerTimes,
   type CallProgress,
-  callContext,
   type NextEvent,
   nextEventWith,
 } from '../life/call-events.ts';
@@ -13,17 +12,12 @@ import { type AmdEvent, type AmdEventName, closingAmdEvents } from './amd-event.
 
 type AnsweredProgress = CallProgress & { readonly answeredAt: Date };
 
-/**
- * Builds the `amd` event. `progress.amdEvents` must already contain `amd`, because the context
- * inside the event has to include it.
- */
 export function amdEvent(progress: AnsweredProgress, at: Date, amd: AmdEvent): NextEvent {
   const isNotified = isSubscribed(progress.call, amd.event);
   return nextEventWith<EventOf<'amd'>>(progress, 'amd', at, isNotified, (number) => ({
     ...answerTimes(progress, progress.answeredAt),
     ...number,
     amd,
-    context: callContext(progress),
   }));
 }
 

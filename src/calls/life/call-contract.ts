@@ -2,7 +2,6 @@
 // terminal events.
 
 import { z } from 'zod';
-import { type CallContext, callContextSchema } from '../contract/call-context.ts';
 import {
   type CallOutcome,
   callOutcomes,
@@ -49,26 +48,6 @@ export const exampleAnswer = {
   connectDurationInMS: 3_120,
 } as const;
 
-export const exampleContexts = contextsOf({
-  amdRingDurationInMs: exampleAnswer.ringDurationInMS,
-  amdConnectDurationInMs: exampleAnswer.connectDurationInMS,
-});
-
-function contextsOf(durations: CallContext['session']['UserSession']['amdInfo']) {
-  const contextOf = (UserSession: CallContext['session']['UserSession']): CallContext => ({
-    session: { UserSession },
-    metadata: { campaign: 'autumn' },
-  });
-  return {
-    empty: contextOf({ amd: [], amdInfo: {} }),
-    answered: contextOf({ amd: [], amdInfo: durations }),
-    detected: contextOf({
-      amd: [exampleAmdEvent.event],
-      amdInfo: { amdEvents: [exampleAmdEvent], ...durations },
-    }),
-  };
-}
-
 export const placingEvents = {
   queued: callEvent({
     when: 'the request is stored',
@@ -109,10 +88,10 @@ export const placingEvents = {
   }),
   answered: callEvent({
     when: 'the 200 OK was stored and acknowledged',
-    data: { ...answerTimes, context: callContextSchema },
+    data: answerTimes,
     line: () => '',
     watched: ({ ringDurationInMS }) => `answered after ringing ${seconds(ringDurationInMS)}`,
-    example: { ...exampleAnswer, notificationSequence: 1, context: exampleContexts.answered },
+    example: { ...exampleAnswer, notificationSequence: 1 },
   }),
 };
 
@@ -155,7 +134,6 @@ const endData = {
     .exactOptional()
     .describe('the result of the last transfer; absent if there was no transfer'),
   failedAttempts,
-  context: callContextSchema,
 };
 type EndData = Immutable<z.infer<z.ZodObject<typeof endData>>>;
 
@@ -186,7 +164,6 @@ export const endEvents = {
       sessionId: 'ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
       machineDetection: exampleAmdEvent.event,
       notificationSequence: 3,
-      context: exampleContexts.detected,
     },
   }),
   failed: callEvent({
@@ -203,7 +180,6 @@ export const endEvents = {
       connectDurationInMS: 0,
       callDisconnectTime: '2026-11-20T09:00:02.120Z',
       notificationSequence: 1,
-      context: exampleContexts.empty,
     },
   }),
 };

@@ -2,7 +2,6 @@
 // intake, commands to queued calls and crash recovery all build identical events.
 
 import type { AcceptedCall } from '../call-types.ts';
-import type { CallContext } from '../contract/call-context.ts';
 import {
   type CallEvent,
   callEventId,
@@ -12,7 +11,7 @@ import {
 } from '../contract/call-event.ts';
 import type { CallIdentity } from '../contract/identity.ts';
 import type { SelectedEventType } from '../contract/notify-events.ts';
-import { type AmdEvent, greetingOf, verdictOf } from '../detection/amd-event.ts';
+import { type AmdEvent, verdictOf } from '../detection/amd-event.ts';
 import { nothingPlayed, type PlaybackProgress, playedMembers } from '../playback/playback.ts';
 import type { TransferSummary } from '../transfer/transfer-contract.ts';
 import type { AnswerTimes, FailedAttempt } from './call-contract.ts';
@@ -85,11 +84,7 @@ export function answeredEvent(progress: CallProgress & { readonly answeredAt: Da
     'answered',
     answeredAt,
     isNotified,
-    (number) => ({
-      ...answerTimes(progress, answeredAt),
-      ...number,
-      context: callContext(progress),
-    }),
+    (number) => ({ ...answerTimes(progress, answeredAt), ...number }),
   );
 }
 
@@ -110,7 +105,6 @@ export function endEvent(progress: CallProgress, end: CallEnd): NextEvent<Termin
     ...playedMembers(progress.playback),
     ...failedAttemptsOf(progress),
     ...number,
-    context: callContext(progress),
   }));
 }
 
@@ -137,31 +131,6 @@ export function sessionIdOf(call: CallIdentity): string {
 /** @returns undefined if `sessionId` isn't a call's session id */
 export function callIdOfSession(sessionId: string): string | undefined {
   return sessionId.startsWith('ss-') ? `call-${sessionId.slice('ss-'.length)}` : undefined;
-}
-
-export function callContext(progress: CallProgress): CallContext {
-  const { call, answeredAt, amdEvents } = progress;
-  const machine = amdEvents.find((event) => event.event === 'amd_machine_detected');
-  const greeting = greetingOf(amdEvents);
-  return {
-    session: {
-      UserSession: {
-        amd: amdEvents.map((event) => event.event),
-        amdInfo: {
-          ...(amdEvents.length > 0 ? { amdEvents } : {}),
-          ...(greeting === undefined ? {} : { amdGreeting: greeting }),
-          ...(machine === undefined ? {} : { amdReason: machine.reason }),
-          ...(answeredAt === undefined
-            ? {}
-            : {
-                amdRingDurationInMs: ringDuration(progress, answeredAt),
-                amdConnectDurationInMs: connectDuration(progress),
-              }),
-        },
-      },
-    },
-    metadata: call.request.metadata,
-  };
 }
 
 type NumberedCall = Sequences & { readonly call: AcceptedCall };
