@@ -35,11 +35,23 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   interactions: ['calls', 'events', 'lib', 'store'],
   // Streams stored events to the clients that follow them.
   live: ['calls', 'lib', 'store'],
-  http: ['calls', 'lib', 'store'],
-  api: ['calls', 'http', 'interactions', 'lib', 'live', 'notifier', 'sounds', 'store'],
+  // Knows the state of the servers under the gateway, and puts it into words.
+  servers: ['events', 'lib', 'store'],
+  http: ['calls', 'lib', 'servers', 'store'],
+  api: ['calls', 'http', 'interactions', 'lib', 'live', 'notifier', 'servers', 'sounds', 'store'],
   // Keeps records of calls for people who investigate them.
   capture: ['calls', 'lib'],
-  console: ['api', 'calls', 'capture', 'http', 'interactions', 'lib', 'notifier', 'store'],
+  console: [
+    'api',
+    'calls',
+    'capture',
+    'http',
+    'interactions',
+    'lib',
+    'notifier',
+    'servers',
+    'store',
+  ],
   companion: ['api', 'calls', 'events', 'http', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
   tracing: ['calls', 'lib'],

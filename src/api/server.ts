@@ -114,7 +114,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     logger,
   });
   const clients = createClients(authenticate, services.bots);
-  registerHealthRoutes(server, { health: services.health, logger, metrics });
+  const { health, servers } = services;
+  registerHealthRoutes(server, { health, servers, logger, metrics });
   if (options.isAlive !== undefined) registerAliveRoute(server, options.isAlive);
   registerDialout(server, { services, clients, metrics });
   for (const register of [registerCommands, registerCallRoutes, registerSounds]) {

@@ -7,6 +7,7 @@ import type { HealthCheck } from '../http/health-routes.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import type { DeadLetters } from '../notifier/dead-letters.ts';
+import type { PublicServer } from '../servers/server-line.ts';
 import type { SoundLibrary } from '../sounds/sound-store.ts';
 import type { AppDirectory } from '../store/apps/app-directory.ts';
 import type { BotDirectory } from '../store/apps/bot-directory.ts';
@@ -61,4 +62,6 @@ export type ApiServices = {
   readonly sounds: SoundLibrary;
   /** The checks that `/ready` runs. */
   readonly health: readonly HealthCheck[];
+  /** The state of each server under the gateway, as `/ready` returns it. */
+  readonly servers: () => readonly PublicServer[];
 };

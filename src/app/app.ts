@@ -15,7 +15,7 @@ import { type Config, readSecrets } from '../config.ts';
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
 import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
 import { watchEvents } from '../events/hints.ts';
-import { createMetrics } from '../http/metrics.ts';
+import { createMetrics, type Metrics } from '../http/metrics.ts';
 import { openContextStore } from '../interactions/context-store.ts';
 import { createCallQueries } from '../interactions/stored-calls.ts';
 import { Closers } from '../lib/closers.ts';
@@ -26,6 +26,7 @@ import type { MediaStatistics } from '../media/media-messages.ts';
 import { createMediaPort, type MediaGateway } from '../media/media-port.ts';
 import { addressProblem } from '../media/rtp/rtp-sockets.ts';
 import { createDeadLetters } from '../notifier/dead-letters.ts';
+import { publicServers } from '../servers/server-line.ts';
 import type { CallWatcher } from '../terminal/call-lines.ts';
 import { type Calls, type OpenParts, openCalls } from './calls.ts';
 import { openCaptures } from './captures.ts';
@@ -38,6 +39,7 @@ import { networksOpenTo } from './networks.ts';
 import { openNode } from './nodes.ts';
 import { openNotifier } from './notifier.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
+import { openServers, type Servers } from './servers.ts';
 import { type ShutdownOptions, shutDown } from './shutdown.ts';
 import { openSip, type SipParts } from './sip.ts';
 import { openSounds } from './sounds.ts';
@@ -121,9 +123,12 @@ async function openApp(environment: Environment): Promise<App> {
 
   const sounds = openSounds(environment, storage, sip.beyondLaptop);
   const contexts = await openContextStore(events.connection);
-  // The metrics count the calls in the registry, but we can't create the registry until later.
+  // We count the calls in the registry, but we can't create the registry until later.
   let activeCalls = (): number => 0;
-  const metrics = createMetrics(() => activeCalls(), sip.gateways, media.statistics);
+  const callCount = (): number => activeCalls();
+  const watched = { storage, node, events, sip, callCount };
+  const servers = await openServers(environment, watched);
+  const metrics = openMetrics({ sip, media, servers, callCount });
   const notifier = await openNotifier(environment, {
     ...{ storage, events, metrics },
     mayDeliver: () => node.lease.isHeld,
@@ -143,7 +148,7 @@ async function openApp(environment: Environment): Promise<App> {
   activeCalls = () => calls.registry.size;
   node.report({ calls: activeCalls });
   const adminUrl = await openAdmin(environment, storage);
-  const httpUrl = await openApi(environment, { ...parts, sip, media, calls, captures });
+  const httpUrl = await openApi(environment, { ...parts, sip, media, calls, captures, servers });
 
   await calls.startTaking();
 
@@ -159,11 +164,25 @@ async function openApp(environment: Environment): Promise<App> {
   return {
     runtime,
     console: createConsoleAccess(environment, storage, httpUrl),
-    callCount: activeCalls,
+    callCount,
     reload: () => sip.reloadTrunks(),
     close: (how) => shutDown({ node, calls, closers }, how),
     unclosed: () => closers.unclosed(),
   };
+}
+
+function openMetrics(parts: {
+  readonly sip: SipParts;
+  readonly media: MediaParts;
+  readonly servers: Servers;
+  readonly callCount: () => number;
+}): Metrics {
+  return createMetrics({
+    activeCalls: parts.callCount,
+    gateways: parts.sip.gateways,
+    media: parts.media.statistics,
+    servers: () => parts.servers.watch.facts(),
+  });
 }
 
 function runtimeOf(
@@ -198,6 +217,7 @@ type ApiParts = OpenParts & {
   readonly media: MediaParts;
   readonly calls: Calls;
   readonly captures: Captures;
+  readonly servers: Servers;
 };
 
 async function openApi(environment: Environment, parts: ApiParts): Promise<string> {
@@ -236,11 +256,12 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       streams: parts.streams,
       sounds: parts.sounds.library,
       health: healthChecks({
-        database: storage.database.pool,
-        nats: parts.events.connection,
+        database: parts.servers,
+        nats: parts.events,
         sip: sip.port,
         node: parts.node,
       }),
+      servers: () => publicServers(parts.servers.watch.servers()),
     },
   });
   await server

@@ -168,11 +168,11 @@ function connectObservers(
     },
     onOffTheWire: (callId) => out.noteLegsGone(callId),
   });
-  registry.onEnded((callId, end) => {
+  registry.onEnded((callId, end, { request }) => {
     taking.onEnded(callId);
     commands.onEnded(callId);
     out.machineEnded(callId);
-    if (end !== undefined) metrics.callEnded(end);
+    if (end !== undefined) metrics.callEnded(end, request.trunk);
   });
 }
 

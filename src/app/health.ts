@@ -1,12 +1,13 @@
 // The checks behind /ready: can this process accept requests, and if not, why?
 
-import type { Pool } from 'pg';
 import type { HealthCheck } from '../http/health-routes.ts';
-import { checkWritable } from '../store/database.ts';
+import { isNatsImpaired } from '../servers/server-words.ts';
+import type { Events } from './events.ts';
+import type { Servers } from './servers.ts';
 
 export type HealthSources = {
-  readonly database: Pick<Pool, 'query'>;
-  readonly nats: { connected(): boolean };
+  readonly database: Pick<Servers, 'probeDatabase'>;
+  readonly nats: Pick<Events, 'status'>;
   readonly sip: { ready(): boolean };
   readonly node: {
     readonly lease: { readonly isHeld: boolean };
@@ -21,17 +22,20 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
       name: 'database',
       failure: 'the database does not respond, or is read-only',
       check: async () => {
-        await checkWritable(database);
+        await database.probeDatabase();
         return { ok: true };
       },
     },
     {
       name: 'nats',
-      failure: 'NATS is not connected',
+      failure: 'NATS is not connected, or stores no events',
       // Without NATS we still accept and dial calls, and we still send notifications. Only the
       // publication of events is delayed.
       degradedAs: 'NATS',
-      check: async () => ({ ok: nats.connected() }),
+      check: async () => {
+        const status = nats.status();
+        return { ok: status.isConnected && !isNatsImpaired(status, new Date()) };
+      },
     },
     {
       name: 'sip',

@@ -4,6 +4,7 @@
 
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
+import type { PublicServer } from '../servers/server-line.ts';
 import type { ApiInstance } from './http.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -22,6 +23,8 @@ export type HealthCheck = {
 
 export type HealthDependencies = {
   readonly health: readonly HealthCheck[];
+  /** Returns the state of each server under the gateway. */
+  readonly servers: () => readonly PublicServer[];
   readonly logger: Logger;
   readonly metrics: Metrics | undefined;
 };
@@ -54,6 +57,8 @@ export function registerHealthRoutes(server: ApiInstance, deps: HealthDependenci
       ...(ready ? {} : { reasons: failures }),
       ...(degraded.length === 0 ? {} : { degraded }),
       checks: Object.fromEntries(results.map(({ name, ok }) => [name, ok ? 'ok' : 'failed'])),
+      // After the checks, which may have noticed a change.
+      servers: deps.servers(),
     };
   });
 

@@ -3,7 +3,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { type CallEnd, endsOfAllKinds, faultOf } from '../calls/life/call-outcome.ts';
+import type { ServerFacts } from '../servers/server-facts.ts';
+import { callMetrics, type End } from './call-metrics.ts';
+import { type MediaMetric, mediaMetrics } from './media-metrics.ts';
+import { serverMetrics } from './server-metrics.ts';
 
 const notificationResults = ['delivered', 'retry', 'failed'] as const;
 export type NotificationResult = (typeof notificationResults)[number];
@@ -20,7 +23,8 @@ export type Metrics = {
   render(): Promise<string>;
   httpRequest(method: string, route: string, status: number, seconds: number): void;
   callAccepted(): void;
-  callEnded(end: End): void;
+  /** `trunk` is undefined if the call needed none. */
+  callEnded(end: End, trunk?: string): void;
   notificationAttempt(result: NotificationResult, seconds: number): void;
   /** Sets the number of endpoints with an open alert, by app. */
   endpointsFailing(byApp: ReadonlyMap<string, number>): void;
@@ -29,40 +33,20 @@ export type Metrics = {
 /** Sampling interval for the event loop delay. Keep in mind that each sample wakes the process. */
 const loopDelayEveryMs = 10;
 
-/**
- * Counters for the bots' audio streams since this process started, as well as the current levels.
- */
-export type StreamMetric = {
-  readonly open: number;
-  readonly framesSent: number;
-  readonly framesDropped: number;
-  readonly bytesReceived: number;
-  readonly bytesPlayed: number;
-  readonly bytesDropped: number;
-  readonly underruns: number;
-  readonly reconnects: number;
-  readonly messagesIgnored: number;
-  readonly heldBytes: number;
+/** The functions that each scrape calls. Without one of them, its metrics don't exist. */
+export type MetricSources = {
+  readonly activeCalls?: () => number;
+  readonly gateways?: () => readonly GatewayMetric[];
+  readonly media?: () => Promise<MediaMetric>;
+  readonly servers?: () => ServerFacts;
 };
 
-/** The counters of this process's media workers since the workers started. */
-export type MediaMetric = {
-  readonly packetsReceived: number;
-  readonly packetsDiscarded: number;
-  readonly packetsLate: number;
-  readonly packetsSent: number;
-  readonly packetsUnsent: number;
-  readonly ticksLate: number;
-  readonly framesLate: number;
-  readonly streams: StreamMetric;
-};
-
-/** Calls the three functions on each scrape. */
-export function createMetrics(
-  activeCalls: () => number = () => 0,
-  gateways: () => readonly GatewayMetric[] = () => [],
-  media?: () => Promise<MediaMetric>,
-): Metrics {
+export function createMetrics({
+  activeCalls = () => 0,
+  gateways = () => [],
+  media,
+  servers,
+}: MetricSources = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
   const http = new Histogram({
@@ -77,7 +61,7 @@ export function createMetrics(
     help: 'Dial-out requests that were accepted',
     registers,
   });
-  const ended = endMetrics(registry);
+  const calls = callMetrics(registry);
   new Gauge({
     name: 'offhook_calls_active',
     help: 'Calls that this process is handling',
@@ -105,18 +89,22 @@ export function createMetrics(
     registers,
   });
   const measureMedia = media === undefined ? undefined : mediaMetrics(registry, media);
+  const measureServers =
+    servers === undefined ? undefined : serverMetrics(registry, servers, () => new Date());
   const measureProcess = processMetrics(registry);
   return {
     contentType: registry.contentType,
     async render() {
       await measureProcess();
       await measureMedia?.();
+      measureServers?.();
+      calls.knowTrunks(gateways().map(({ trunk }) => trunk));
       return await registry.metrics();
     },
     httpRequest: (method, route, status, seconds) =>
       http.observe({ method, route, status: String(status) }, seconds),
     callAccepted: () => accepted.inc(),
-    callEnded: (end) => ended.inc(endLabels(end)),
+    callEnded: (end, trunk) => calls.ended(end, trunk),
     notificationAttempt: (result, seconds) => attempts.observe({ result }, seconds),
     endpointsFailing: (byApp) => {
       failing.reset();
@@ -125,25 +113,8 @@ export function createMetrics(
   };
 }
 
-type End = Pick<CallEnd, 'outcome' | 'sipStatus'>;
-
-// Make sure that every counter is 0 at the first scrape. If a counter first appeared with the value
-// 1, Prometheus wouldn't see it rise, and the first dead letter wouldn't raise an alert.
-
-function endMetrics(registry: Registry): Counter<'outcome' | 'fault'> {
-  const ended = new Counter({
-    name: 'offhook_calls_ended_total',
-    help: 'Calls that ended, by outcome and by the party at fault',
-    labelNames: ['outcome', 'fault'],
-    registers: [registry],
-  });
-  for (const end of endsOfAllKinds()) ended.inc(endLabels(end), 0);
-  return ended;
-}
-
-function endLabels(end: End): { readonly outcome: string; readonly fault: string } {
-  return { outcome: end.outcome, fault: faultOf(end) ?? 'none' };
-}
+// As in `call-metrics.ts`, the counts are 0 at the first scrape, so that the first dead letter
+// raises an alert.
 
 function notificationMetrics(registry: Registry): Histogram<'result'> {
   const attempts = new Histogram({
@@ -155,100 +126,6 @@ function notificationMetrics(registry: Registry): Histogram<'result'> {
   });
   for (const result of notificationResults) attempts.zero({ result });
   return attempts;
-}
-
-const streamCounters = {
-  framesSent: ['offhook_stream_frames_sent_total', '20 ms frames sent to bots'],
-  framesDropped: [
-    'offhook_stream_frames_dropped_total',
-    '20 ms frames dropped because a bot did not read them in time',
-  ],
-  bytesReceived: [
-    'offhook_stream_audio_received_bytes_total',
-    'Bytes of audio that bots sent, 8000 per second of audio',
-  ],
-  bytesPlayed: ['offhook_stream_audio_played_bytes_total', 'Bytes of bot audio sent as RTP'],
-  bytesDropped: [
-    'offhook_stream_audio_dropped_bytes_total',
-    'Bytes of bot audio dropped because the buffer was full',
-  ],
-  underruns: ['offhook_stream_underruns_total', 'Gaps of under 200 ms in bot audio'],
-  reconnects: ['offhook_stream_reconnects_total', 'Reconnections to bots'],
-  messagesIgnored: [
-    'offhook_stream_messages_ignored_total',
-    'Invalid messages from bots that were ignored',
-  ],
-} as const;
-
-const rtpCounters = {
-  packetsReceived: ['offhook_rtp_packets_received_total', 'RTP packets from far ends'],
-  packetsDiscarded: [
-    'offhook_rtp_packets_discarded_total',
-    'Packets that were not RTP or RTCP, had a different payload type from the agreed one, or came from another source',
-  ],
-  packetsLate: ['offhook_rtp_packets_late_total', 'RTP packets that arrived too late to be used'],
-  packetsSent: ['offhook_rtp_packets_sent_total', 'RTP packets to far ends'],
-  packetsUnsent: [
-    'offhook_rtp_packets_unsent_total',
-    'RTP packets that were not sent because their tick was late',
-  ],
-  ticksLate: [
-    'offhook_media_ticks_late_total',
-    '20 ms ticks that a media worker ran over 60 ms late',
-  ],
-  framesLate: [
-    'offhook_media_frames_late_total',
-    '20 ms frames that detection or a bot received over 60 ms late, or never',
-  ],
-} as const;
-
-function mediaMetrics(registry: Registry, read: () => Promise<MediaMetric>): () => Promise<void> {
-  const setRtp = counters(registry, rtpCounters);
-  const setStreams = streamMetrics(registry);
-  // The counts are in the media workers, so we ask them on each scrape.
-  return async () => {
-    const now = await read();
-    setRtp(now);
-    setStreams(now.streams);
-  };
-}
-
-function streamMetrics(registry: Registry): (now: StreamMetric) => void {
-  const registers = [registry];
-  const open = new Gauge({
-    name: 'offhook_streams_open',
-    help: 'Audio streams that bots have open',
-    registers,
-  });
-  const held = new Gauge({
-    name: 'offhook_stream_buffer_bytes',
-    help: 'Memory used by queued bot audio; STREAM_BUFFER_MB limits it',
-    registers,
-  });
-  const setCounters = counters(registry, streamCounters);
-  return (now) => {
-    open.set(now.open);
-    held.set(now.heldBytes);
-    setCounters(now);
-  };
-}
-
-function counters<Member extends string>(
-  registry: Registry,
-  named: Readonly<Record<Member, readonly [name: string, help: string]>>,
-): (now: Readonly<Record<Member, number>>) => void {
-  const registers = [registry];
-  const all = Object.entries<readonly [string, string]>(named).map(
-    ([member, [name, help]]) => [member as Member, new Counter({ name, help, registers })] as const,
-  );
-  return (now) => {
-    for (const [member, counter] of all) {
-      // If a worker dies, its counts are lost. That's fine, because Prometheus can handle a counter
-      // reset.
-      counter.reset();
-      counter.inc(now[member]);
-    }
-  };
 }
 
 /**

@@ -56,6 +56,16 @@ export class Lease {
     return this.#isHeldFor(0);
   }
 
+  /** How long a renewal lasts, in milliseconds. */
+  get durationMs(): number {
+    return this.#times.grantedMs;
+  }
+
+  /** Milliseconds since we asked for the renewal that the lease dates from. */
+  get ageMs(): number {
+    return this.#ports.nowMs() + this.#times.grantedMs - this.#heldUntilMs;
+  }
+
   /**
    * True if enough of the lease is left to claim a call and send its INVITE. If we claimed a call
    * at the last moment, it would fail.

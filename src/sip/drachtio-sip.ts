@@ -50,6 +50,8 @@ export type DrachtioSip = SipPort &
     ready(): boolean;
     /** The connected engines, each as host:port. */
     connected(): readonly string[];
+    /** All engines, each as host:port, in the order of the configuration. */
+    engines(): readonly { readonly engine: string; readonly isUp: boolean }[];
     /** Number of legs with open transactions, including legs whose calls have ended. */
     liveLegs(): number;
     /** State of every trunk's gateways, for metrics. */
@@ -123,6 +125,10 @@ class DrachtioPool implements DrachtioSip {
 
   connected(): readonly string[] {
     return this.#connections.flatMap(({ engine, link }) => (link === undefined ? [] : [engine]));
+  }
+
+  engines(): readonly { readonly engine: string; readonly isUp: boolean }[] {
+    return this.#connections.map(({ engine, link }) => ({ engine, isUp: link !== undefined }));
   }
 
   liveLegs(): number {

@@ -49,7 +49,7 @@ describe('the metrics of media', () => {
       ...{ packetsReceived: 900, packetsDiscarded: 8, packetsLate: 7, packetsSent: 800 },
       ...{ packetsUnsent: 6, ticksLate: 3, framesLate: 12 },
     };
-    const metrics = createMetrics(undefined, undefined, async () => ({ ...rtp, streams: counted }));
+    const metrics = createMetrics({ media: async () => ({ ...rtp, streams: counted }) });
     await metrics.render();
     counted.framesSent = 600;
 

@@ -268,20 +268,25 @@ describe('the health and metrics routes', () => {
         status: 'unready',
         reasons: ['no NATS', 'no SIP', 'no answer'],
         checks: { database: 'ok', nats: 'failed', sip: 'failed', stuck: 'failed' },
+        servers: [],
       });
     }
     expect(asked).toBe(1);
   });
 
-  test('/ready answers 200 when every check passes', async () => {
+  test('/ready answers 200 when every check passes, with the state of each server', async () => {
+    const servers = [
+      { name: 'PostgreSQL', state: 'up', since: '2026-01-01T12:00:00.000Z' },
+    ] as const;
     await using ready = await startHarness({
       health: [{ name: 'database', failure: 'no database', check: async () => ({ ok: true }) }],
+      servers: () => servers,
     });
 
     const response = await ready.server.inject('/ready');
 
     expect(response.statusCode).toBe(200);
-    expect(response.json()).toEqual({ status: 'ready', checks: { database: 'ok' } });
+    expect(response.json()).toEqual({ status: 'ready', checks: { database: 'ok' }, servers });
   });
 
   test('/metrics counts requests by route, and calls', async () => {

@@ -151,6 +151,7 @@ export async function startHarness(
     },
     sounds: noSounds,
     health: [],
+    servers: () => [],
     ...overrides,
   };
   const server = await createApiServer({
@@ -163,7 +164,7 @@ export async function startHarness(
       },
     },
     logger: silentLogger,
-    metrics: createMetrics(() => 3),
+    metrics: createMetrics({ activeCalls: () => 3 }),
     ...options,
   });
   return Object.assign(harness, {

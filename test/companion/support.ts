@@ -162,6 +162,7 @@ export async function startRig(
       },
       sounds: { list: unused, find: unused, remove: unused, put: unused },
       health: [],
+      servers: () => [],
       ...(await options.services?.(companion, closers)),
     },
   });

@@ -4,6 +4,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createMetrics } from '../../src/http/metrics.ts';
+import { factsOfServers } from '../servers/facts.ts';
 import { readCompose, textOf } from './compose.ts';
 
 type Rules = {
@@ -47,15 +48,15 @@ beforeAll(async () => {
   const more = { bytesDropped: 0, underruns: 0, reconnects: 0, messagesIgnored: 0, heldBytes: 0 };
   const packets = { packetsReceived: 0, packetsDiscarded: 0, packetsLate: 0, packetsSent: 0 };
   const late = { packetsUnsent: 0, ticksLate: 0, framesLate: 0 };
-  const all = createMetrics(
-    () => 0,
-    () => [gateway],
-    () => Promise.resolve({ ...packets, ...late, streams: { ...streams, ...more } }),
-  );
+  const all = createMetrics({
+    gateways: () => [gateway],
+    media: () => Promise.resolve({ ...packets, ...late, streams: { ...streams, ...more } }),
+    servers: () => factsOfServers(),
+  });
   // A metric shows its labels only after something was counted.
   all.httpRequest('POST', '/dialout', 200, 0.1);
   all.callAccepted();
-  all.callEnded({ outcome: 'completed' });
+  all.callEnded({ outcome: 'completed' }, 'carrier');
   all.notificationAttempt('delivered', 0.1);
   all.endpointsFailing(new Map([['app-1', 1]]));
   const text = await all.render();

@@ -22,7 +22,7 @@ export type CallRegistryOptions = {
   readonly maxConcurrent: number;
 };
 
-type EndListener = (callId: CallId, end: CallEnd | undefined) => void;
+type EndListener = (callId: CallId, end: CallEnd | undefined, call: AcceptedCall) => void;
 
 /** One of this process's calls, as command handlers see it. */
 export type LiveCall = {
@@ -141,9 +141,12 @@ export class CallRegistry {
   }
 
   #remove(callId: CallId, end: CallEnd | undefined): void {
-    if (!this.#calls.delete(callId)) return;
+    const actor = this.#calls.get(callId);
+    if (actor === undefined) return;
+    this.#calls.delete(callId);
     this.#turns.delete(callId);
-    for (const listener of this.#endListeners) listener(callId, end);
+    const { call } = actor.getSnapshot().context;
+    for (const listener of this.#endListeners) listener(callId, end, call);
     this.#removals.notify();
   }
 }
