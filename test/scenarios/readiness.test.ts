@@ -1,5 +1,6 @@
-// /ready of a gateway whose parts go away and come back, one at a time. A load balancer removes and
-// adds the gateway by this answer, and the operator on call reads in it what is missing.
+// /ready and /metrics of a gateway whose parts go away and come back, one at a time. A load balancer
+// removes and adds the gateway by /ready, the operator on call reads in it what is missing, and the
+// alerts fire by the metrics.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -11,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { startNatsServer } from '../../src/embedded/nats/nats-server.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { eventsOnStream } from '../faults/stream-dump.ts';
+import { holds } from '../support/alert-rules.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { makeSeededDataDir, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
@@ -93,7 +95,14 @@ describe('/ready of a gateway', () => {
     reasons?: string[];
     degraded?: string[];
     checks: Record<string, string>;
+    servers: { name: string; state: string; since: string; affects?: string }[];
   };
+  async function serverNow(name: string) {
+    return (await ready()).servers.find((server) => server.name === name);
+  }
+  async function metrics(): Promise<string> {
+    return await (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
+  }
 
   function allowDatabase(isAllowed: boolean): Promise<void> {
     return asSuperuser(databaseUrl, (name) => [
@@ -117,15 +126,23 @@ describe('/ready of a gateway', () => {
     let answer: Awaited<ReturnType<typeof ready>> | undefined;
     await eventually(async () => {
       answer = await ready();
-      return answer.code === 200 && answer.checks['nats'] === 'ok';
-    }, 'the gateway is ready with NATS');
-    expect(answer).toEqual({ code: 200, status: 'ready', checks: allOk });
+      const areUp = answer.servers.every(({ state }) => state === 'up');
+      return answer.code === 200 && answer.checks['nats'] === 'ok' && areUp;
+    }, 'the gateway is ready with NATS, and every server is up');
+    expect(answer).toMatchObject({ status: 'ready', checks: allOk });
+    const text = await metrics();
+    for (const alert of ['DatabaseAway', 'NatsAway', 'SipEnginesAway'])
+      expect(holds(`Offhook${alert}`, text), alert).toBe(false);
   }
 
   test('names the SIP engine while it is unreachable', async () => {
     await untilReady();
     await cluster.engine.kill();
     await untilUnready('sip', 'no SIP engine is connected');
+    expect(await serverNow('drachtio')).toMatchObject({
+      ...{ state: 'away', affects: expect.stringContaining('no call can be dialled') },
+    });
+    expect(holds('OffhookSipEnginesAway', await metrics())).toBe(true);
     await cluster.engine.start();
     await untilReady();
   });
@@ -144,6 +161,13 @@ describe('/ready of a gateway', () => {
       notifyurl: cluster.receiver.url,
     });
     expect(glance(await cluster.receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
+    const words = /^Calls continue\. Events wait \([1-9]\d*; the oldest for [\d.]+ s\)\./;
+    expect(await serverNow('NATS')).toMatchObject({
+      ...{ state: 'away', affects: expect.stringMatching(words) },
+    });
+    const text = await metrics();
+    expect(holds('OffhookNatsAway', text)).toBe(true);
+    expect(text).toMatch(/^offhook_events_waiting [1-9]/m);
     await nats.start();
     await eventually(async () => (await ready()).checks['nats'] === 'ok', 'NATS is back');
     const published = async () =>
@@ -159,10 +183,21 @@ describe('/ready of a gateway', () => {
   });
 
   test('names the database while it is unreachable', async () => {
+    const before = Date.now();
     await allowDatabase(false);
     await untilUnready('database', 'the database does not respond, or is read-only');
+    const away = await serverNow('PostgreSQL');
+    expect(away).toMatchObject({
+      ...{ state: 'away', affects: expect.stringMatching(/^Calls that are up continue\./) },
+    });
+    expect(Date.parse(away?.since ?? '')).toBeGreaterThanOrEqual(before);
+    const text = await metrics();
+    expect(holds('OffhookDatabaseAway', text)).toBe(true);
+    expect(text).not.toMatch(/^offhook_(calls_waiting|notification_queues|nodes)/m);
     await allowDatabase(true);
     await untilReady();
+    const isRead = async () => /^offhook_calls_waiting 0$/m.test(await metrics());
+    await eventually(isRead, 'what waits is known again', 60_000);
   });
 
   test('names the database while it is read-only, and refuses requests with 503', async () => {
@@ -178,6 +213,7 @@ describe('/ready of a gateway', () => {
     const target = `tel:+${numberFor('talk', 1, 79)}`;
     await beReadOnly(true);
     await untilUnready('database', 'the database does not respond, or is read-only');
+    expect((await serverNow('PostgreSQL'))?.affects).toMatch(/^It is read-only\./);
     for (const headers of [{}, { 'idempotency-key': 'while-it-reads' }]) {
       const { status, body } = await gateway.dialer.post({ target }, headers);
       expect({ status, body }).toMatchObject({
