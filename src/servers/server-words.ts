@@ -173,7 +173,7 @@ function nodeState({ state, calls }: NodeRow): State {
     case 'late':
       return {
         state: 'impaired',
-        affects: `Its lease has run out. Unless it renews the lease soon, another gateway ends its ${count(calls, 'call')}.`,
+        affects: `It is late to renew its lease. Unless it answers the other gateways, they end its ${count(calls, 'call')}.`,
       };
     case 'lost':
       return {

@@ -1,6 +1,6 @@
-// /ready and /metrics of a gateway whose parts go away and come back, one at a time. A load balancer
-// removes and adds the gateway by /ready, the operator on call reads in it what is missing, and the
-// alerts fire by the metrics.
+// /ready and /metrics of a gateway whose parts go away and come back, one at a time. A load
+// balancer removes and adds the gateway by /ready, and the operator on call reads in it what is
+// missing. The metrics make the alerts fire.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';

@@ -168,7 +168,7 @@ describe('nodes', () => {
       ['Gateway a', 'up', undefined],
       [
         ...['Gateway b', 'impaired'],
-        'Its lease has run out. Unless it renews the lease soon, another gateway ends its 1 call.',
+        'It is late to renew its lease. Unless it answers the other gateways, they end its 1 call.',
       ],
       ['Gateway c', 'away', 'It is gone. Another gateway is ending its 2 calls.'],
       ['Gateway d', 'away', 'It is gone, and its calls have ended.'],
