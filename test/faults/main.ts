@@ -1,6 +1,9 @@
 // `npm run test:faults -- --seconds 600 --seed 42` runs the storm for as long as you like. Without
 // `--seed` each run draws a new seed and prints it, so that you can repeat the script of a failure.
 //
+// `npm run test:faults -- --servers --seconds 900` hits the servers under two gateways one after
+// the other, and reports what users lost. `--only fail-over-15,nats-disk-full` chooses the faults.
+//
 // `npm run test:faults -- --outages 15 --gateways 3` makes PostgreSQL unavailable while people
 // talk, and counts the calls that are hung up. `npm run test:faults -- --failovers 5` does the same
 // with fail-overs to a standby behind haproxy, five of each length. `--build FOLDER` tries the
@@ -13,13 +16,15 @@ import { startPostgresPair } from '../support/postgres-pair.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
 import { runFailovers } from './failovers.ts';
 import { runOutages } from './outages.ts';
-import { runStorm } from './storm.ts';
+import { runServers } from './servers/run-servers.ts';
+import { runStorm, type StormReport } from './storm.ts';
 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
-    rate: { type: 'string', default: '10' },
+    /** Calls per second. Default: 10, or 2 with `--servers`. */
+    rate: { type: 'string' },
     /**
      * Average seconds between the starts of two faults: 2 means 1 to 3. At 1 and below, several
      * nodes constantly have faults.
@@ -27,6 +32,10 @@ const { values } = parseArgs({
     every: { type: 'string', default: '2' },
     /** A folder for the logs of the nodes. Default: no logs are written. */
     logs: { type: 'string' },
+    /** Faults of the servers in production instead of the storm. */
+    servers: { type: 'boolean', default: false },
+    /** The faults of `--servers`, separated by commas. Default: the seed draws them. */
+    only: { type: 'string' },
     /** How many outages of PostgreSQL to run instead of the storm. */
     outages: { type: 'string' },
     /** How many fail-overs of each length to run instead of the storm. */
@@ -39,7 +48,7 @@ const { values } = parseArgs({
 });
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
 const seconds = Number(values.seconds);
-const callsPerSecond = Number(values.rate);
+const callsPerSecond = Number(values.rate ?? (values.servers ? 2 : 10));
 const everyMs = Number(values.every) * 1_000;
 const outages = Number(values.outages ?? 0);
 const failovers = Number(values.failovers ?? 0);
@@ -76,9 +85,24 @@ async function storm(databaseUrl: string): Promise<boolean> {
     log: say,
     ...(values.logs !== undefined && { logFolder: values.logs }),
   });
-  say(JSON.stringify(report.counts, undefined, 2));
-  for (const violation of report.violations) say(`VIOLATED  ${violation}`);
-  const count = report.violations.length;
+  return conclude(report);
+}
+
+/** Runs the faults of the servers. Returns true if every invariant holds. */
+async function servers(): Promise<boolean> {
+  say(`seed ${seed}, ${seconds} s, ${callsPerSecond} calls a second`);
+  const report = await runServers({
+    ...{ seed, seconds, callsPerSecond, log: say },
+    ...(values.only !== undefined && { faults: values.only.split(',') }),
+    ...(values.logs !== undefined && { logFolder: values.logs }),
+  });
+  return conclude(report);
+}
+
+function conclude({ counts, violations }: Pick<StormReport, 'counts' | 'violations'>): boolean {
+  say(JSON.stringify(counts, undefined, 2));
+  for (const violation of violations) say(`VIOLATED  ${violation}`);
+  const count = violations.length;
   say(count === 0 ? 'every invariant holds' : `${count} violations; seed ${seed}`);
   return count === 0;
 }
@@ -122,5 +146,10 @@ async function onOneServer(): Promise<boolean> {
   }
 }
 
-const isFine = failovers > 0 ? await failOver() : await onOneServer();
+async function run(): Promise<boolean> {
+  if (values.servers) return await servers();
+  return failovers > 0 ? await failOver() : await onOneServer();
+}
+
+const isFine = await run();
 process.exitCode = isFine ? 0 : 1;

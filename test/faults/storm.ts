@@ -4,10 +4,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'pg';
-import { makeWav } from '../support/wav.ts';
 import { FaultyCluster } from './faulty-cluster.ts';
 import { violations } from './invariants.ts';
 import { randomFrom } from './random.ts';
+import { leftovers, oneSecondOfSilence, untilNotified } from './settling.ts';
 import { eventsOnStream } from './stream-dump.ts';
 import { Traffic } from './traffic.ts';
 import { stormSound } from './wishes.ts';
@@ -33,14 +33,6 @@ export type StormReport = {
   /** Numbers for people to read: calls, faults by kind, redeliveries. */
   readonly counts: Readonly<Record<string, number>>;
 };
-
-/**
- * How long to wait after the faults. It exceeds every call, and every lease and retry that may
- * still be needed.
- */
-const calmTimeoutMs = 120_000;
-/** How long to wait for phones and bots that are still up. After this time nothing excuses them. */
-const lastLookMs = 45_000;
 
 export async function runStorm(options: StormOptions): Promise<StormReport> {
   const random = randomFrom(options.seed);
@@ -68,36 +60,6 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
   } finally {
     await pool.end();
     if (options.logFolder !== undefined) await world.writeLogs(options.logFolder);
-  }
-}
-
-const oneSecondOfSilence = (): Buffer => makeWav({ samples: [new Int16Array(8_000)] });
-
-async function untilNotified(
-  world: FaultyCluster,
-  traffic: Traffic,
-  pool: Pool,
-  log: StormOptions['log'],
-): Promise<void> {
-  const started = performance.now();
-  for (;;) {
-    const { rows } = await pool.query<{ owed: number }>(
-      `select ((select count(*) from calls where end_published_at is null)
-        + (select count(*) from notification_lanes))::integer as owed`,
-    );
-    const owed = rows[0]?.owed ?? 0;
-    const { up } = world.cluster.farEnd;
-    const { open } = world.bots;
-    const unnotified = traffic.unnotified();
-    const waitedMs = performance.now() - started;
-    if (owed + unnotified + up + open === 0) return;
-    // Phones and bots that are still in a call violate an invariant. Stop waiting for them.
-    if (owed + unnotified === 0 && waitedMs > lastLookMs) return;
-    if (waitedMs > calmTimeoutMs) {
-      log(`gave up waiting: ${owed} owed, ${unnotified} unnotified, ${up} up, ${open} bots open`);
-      return;
-    }
-    await pause(200);
   }
 }
 
@@ -170,15 +132,4 @@ function countsOf(types: readonly string[], wanted: readonly string[]): Record<s
   return Object.fromEntries(
     wanted.map((one) => [one, types.filter((type) => type === one).length]),
   );
-}
-
-/** Returns the rows that are left in SQL although no node would ever look at them again. */
-async function leftovers(pool: Pool): Promise<readonly string[]> {
-  const { rows } = await pool.query<{ what: string; count: number }>(
-    `select 'calls without an end' as what, count(*)::integer from calls where ended_at is null
-     union all select 'ends that were not published', count(*)::integer from calls
-       where ended_at is not null and end_published_at is null
-     union all select 'notifications owed', count(*)::integer from notification_lanes`,
-  );
-  return rows.filter((row) => row.count > 0).map((row) => `${row.count} ${row.what}`);
 }

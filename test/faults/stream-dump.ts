@@ -5,11 +5,22 @@ import { jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import type { StreamEvent } from './aftermath.ts';
 
-export type StoredEvent = { readonly raw: string; readonly event: StreamEvent };
+export type StoredEvent = {
+  readonly raw: string;
+  readonly event: StreamEvent;
+  /** When the stream stored the event, by `Date.now()`. */
+  readonly storedAt: number;
+};
+
+const nanosecondsPerMs = 1_000_000;
 
 export async function eventsOnStream(natsUrl: string): Promise<readonly StoredEvent[]> {
-  const url = new URL(natsUrl);
-  const connection = await connect({ servers: url.host, user: url.username, pass: url.password });
+  const urls = natsUrl.split(',').map((one) => new URL(one));
+  const connection = await connect({
+    servers: urls.map(({ host }) => host),
+    user: urls[0]?.username ?? '',
+    pass: urls[0]?.password ?? '',
+  });
   try {
     const consumer = await jetstream(connection).consumers.get('offhook_calls');
     const { num_pending: pending } = await consumer.info();
@@ -17,7 +28,8 @@ export async function eventsOnStream(natsUrl: string): Promise<readonly StoredEv
     if (pending === 0) return events;
     for await (const message of await consumer.consume()) {
       const event = JSON.parse(message.string()) as StreamEvent;
-      events.push({ raw: canonicalOf(event), event });
+      const storedAt = message.info.timestampNanos / nanosecondsPerMs;
+      events.push({ raw: canonicalOf(event), event, storedAt });
       if (message.info.pending === 0) break;
     }
     return events;

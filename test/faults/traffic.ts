@@ -2,10 +2,27 @@
 // an idempotency key, and repeats it until it gets an answer.
 
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Cluster } from '../support/cluster.ts';
+import type { Dialer } from '../support/dialer-client.ts';
 import { isTerminal } from '../support/receiver.ts';
-import type { FaultyCluster } from './faulty-cluster.ts';
+import type { FaultyBots } from './faulty-bots.ts';
 import type { Random } from './random.ts';
 import { type Wish, Wishes } from './wishes.ts';
+
+export type TrafficWorld = {
+  readonly cluster: Pick<Cluster, 'receiver'>;
+  readonly bots: Pick<FaultyBots, 'url'>;
+  /** A gateway that runs. */
+  anyDialer(random: Random): Dialer | undefined;
+};
+
+/** What a request was answered with, by `Date.now()`. Without an answer there is no status. */
+export type DialOutAnswer = {
+  readonly at: number;
+  readonly tookMs: number;
+  readonly status?: number;
+  readonly type?: string | undefined;
+};
 
 type Request = {
   readonly number: string;
@@ -29,18 +46,27 @@ export class Traffic {
   readonly accepted = new Map<string, string>();
   /** Numbers of requests whose answer said that nothing was accepted. */
   readonly refused = new Set<string>();
-  readonly #world: FaultyCluster;
+  readonly answers: DialOutAnswer[] = [];
+  readonly #world: TrafficWorld;
   readonly #random: Random;
   readonly #wishes: Wishes;
   readonly #everyMs: number;
+  readonly #members: Readonly<Record<string, unknown>>;
   readonly #doubts: Request[] = [];
   readonly #underWay = new Set<Promise<void>>();
   readonly #counts = { requests: 0, unanswered: 0, hungUp: 0, commanded: 0 };
   #running: Promise<void> | undefined;
   #isStopping = false;
 
-  constructor(world: FaultyCluster, random: Random, callsPerSecond: number) {
+  /** @param members additional members of every request */
+  constructor(
+    world: TrafficWorld,
+    random: Random,
+    callsPerSecond: number,
+    members: Readonly<Record<string, unknown>> = {},
+  ) {
     this.#world = world;
+    this.#members = members;
     this.#random = random;
     this.#wishes = new Wishes(random, (bot, number) => world.bots.url(bot, number));
     this.#everyMs = 1_000 / callsPerSecond;
@@ -107,6 +133,7 @@ export class Traffic {
         timeoutInMs: random.between(2_000, 6_000),
         machineDetection: random.pick(['disabled', 'detect']),
         metadata: { index },
+        ...this.#members,
         ...members,
       },
     };
@@ -116,8 +143,12 @@ export class Traffic {
   async #send({ number, key, body, commands }: Request): Promise<boolean> {
     const dialer = this.#world.anyDialer(this.#random);
     if (dialer === undefined) return false;
+    const at = Date.now();
+    const keep = (answer: Pick<DialOutAnswer, 'status' | 'type'>): void =>
+      void this.answers.push({ at, tookMs: Date.now() - at, ...answer });
     try {
       const answer = await dialer.post(body, { 'idempotency-key': key });
+      keep({ status: answer.status, type: (answer.body as { type?: string }).type });
       const { callId } = answer.body as { readonly callId?: string };
       if (answer.status === 200 && callId !== undefined) {
         this.accepted.set(number, callId);
@@ -131,6 +162,7 @@ export class Traffic {
       this.refused.add(number);
       return true;
     } catch {
+      keep({});
       this.#counts.unanswered += 1;
       return false;
     }

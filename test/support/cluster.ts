@@ -32,6 +32,8 @@ export type ClusterOptions = {
   readonly audioPort?: number;
   /** Whether the phones with a voice talk. Default: false. */
   readonly voices?: boolean;
+  /** The URL of a NATS that is already running. Default: starts a server. */
+  readonly natsUrl?: string;
   /** Creates the app and the tables. Default: the code of this version. */
   readonly createApp?: (databaseUrl: string, secretsKey: string) => Promise<DevApp>;
 };
@@ -41,8 +43,8 @@ export type Part = { kill(): Promise<void>; stop(): void; resume(): void; start(
 export type Cluster = AsyncDisposable & {
   readonly farEnd: FarEnd;
   readonly receiver: Receiver;
-  /** Restarts automatically if a test kills it. */
-  readonly nats: NatsServer;
+  /** Restarts automatically if a test kills it. Has no process id if the test has started it. */
+  readonly nats: Pick<NatsServer, 'url' | 'pid'>;
   readonly engine: Part & { readonly url: string };
   /** Starts the node `name`. Using the same name again restarts it. */
   startNode(
@@ -66,12 +68,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     cleanups.push(() => farEnd[Symbol.asyncDispose]());
     const receiver = await startReceiver();
     cleanups.push(() => receiver.close());
-    const nats = await startNatsServer({
-      dataDir: join(folder, 'nats'),
-      searchPath: process.env['PATH'] ?? '',
-      logger: silentLogger,
-    });
-    cleanups.push(() => nats.stop());
+    const { nats, stop: stopNats } = await natsOf(options, folder);
+    cleanups.push(stopNats);
     const engine = await startEngine();
     cleanups.push(() => engine.kill());
     const trunksFile = join(folder, 'trunks.yaml');
@@ -118,6 +116,21 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     await dispose();
     throw error;
   }
+}
+
+async function natsOf(
+  { natsUrl }: ClusterOptions,
+  folder: string,
+): Promise<{ readonly nats: Cluster['nats']; readonly stop: () => Promise<void> }> {
+  if (natsUrl !== undefined) {
+    return { nats: { url: natsUrl, pid: undefined }, stop: () => Promise.resolve() };
+  }
+  const nats = await startNatsServer({
+    dataDir: join(folder, 'nats'),
+    searchPath: process.env['PATH'] ?? '',
+    logger: silentLogger,
+  });
+  return { nats, stop: () => nats.stop() };
 }
 
 function trunkFile(port: number, lines: readonly string[]): string {

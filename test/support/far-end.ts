@@ -39,7 +39,7 @@ type Dialog = FarCall & {
 
 /**
  * Behaviours by the fourth and fifth digit of a number. The two digits after them are a parameter
- * in tenths of a second.
+ * in tenths of a second, unless the behaviour says otherwise.
  */
 const behaviours = {
   /** Picks up, and hangs up after the time in the parameter. */
@@ -60,16 +60,19 @@ const behaviours = {
   '16': 'mailbox',
   '17': 'greets',
   '18': 'screener',
+  /** Like `late-stay`, but the parameter is in seconds. */
+  '19': 'later-stay',
 } as const;
+const lateBehaviours: ReadonlySet<string> = new Set(['late', 'late-stay', 'later-stay']);
 type Behaviour = (typeof behaviours)[keyof typeof behaviours];
 
 /**
  * Returns a number for one phone: `491` (German numbers may be as long as this), the behaviour, the
  * parameter and a counter.
  */
-export function numberFor(behaviour: Behaviour, tenths: number, index: number): string {
+export function numberFor(behaviour: Behaviour, parameter: number, index: number): string {
   const code = Object.entries(behaviours).find(([, name]) => name === behaviour)?.[0] ?? '';
-  return `491${code}${String(tenths).padStart(2, '0')}${String(index).padStart(7, '0')}`;
+  return `491${code}${String(parameter).padStart(2, '0')}${String(index).padStart(7, '0')}`;
 }
 
 /** RFC 3261, section 13.3.1.4: the callee retransmits a 200 until the ACK, for 64 * T1. */
@@ -88,6 +91,7 @@ export class FarEnd implements AsyncDisposable {
   readonly #socket: Socket;
   readonly #audioPort: number;
   readonly #voices: PhoneVoices | undefined;
+  #isAway = false;
   #up = 0;
   #mostUp = 0;
 
@@ -109,6 +113,11 @@ export class FarEnd implements AsyncDisposable {
 
   get port(): number {
     return this.#socket.address().port;
+  }
+
+  /** Makes the phones unreachable, or reachable again: they lose all that they get and send. */
+  setAway(isAway: boolean): void {
+    this.#isAway = isAway;
   }
 
   /** Number of calls between their INVITE and their end. */
@@ -139,6 +148,7 @@ export class FarEnd implements AsyncDisposable {
   }
 
   #onMessage(text: string, from: RemoteInfo): void {
+    if (this.#isAway) return;
     const message = parse(text);
     if (message === undefined || !message.isRequest) return;
     const dialog = this.#dialogs.get(first(message, 'call-id'));
@@ -206,7 +216,8 @@ export class FarEnd implements AsyncDisposable {
     this.#up += 1;
     this.#mostUp = Math.max(this.#mostUp, this.#up);
     const behaviour = behaviours[number.slice(3, 5) as keyof typeof behaviours];
-    const parameterMs = Number(number.slice(5, 7)) * 100;
+    const unitMs = behaviour === 'later-stay' ? oneSecondMs : 100;
+    const parameterMs = Number(number.slice(5, 7)) * unitMs;
     if (behaviour === 'busy') {
       this.#end(dialog, 486, 'Busy Here');
       return;
@@ -219,7 +230,7 @@ export class FarEnd implements AsyncDisposable {
       later(dialog, ringsForMs, () => this.#end(dialog, 480, 'Temporarily Unavailable'));
       return;
     }
-    const isLate = behaviour === 'late' || behaviour === 'late-stay';
+    const isLate = behaviour !== undefined && lateBehaviours.has(behaviour);
     const pickUpAfterMs = isLate ? parameterMs + answerAfterMs : answerAfterMs;
     const talkMs =
       behaviour === 'talk' ? parameterMs : behaviour === 'late' ? oneSecondMs : undefined;
@@ -296,7 +307,7 @@ export class FarEnd implements AsyncDisposable {
   }
 
   #write(text: string, to: RemoteInfo): void {
-    this.#socket.send(text, to.port, to.address);
+    if (!this.#isAway) this.#socket.send(text, to.port, to.address);
   }
 }
 

@@ -50,6 +50,8 @@ export type NatsClusterOptions = {
   readonly servers?: number;
   /** Size of each server's store. Default: 1 GB. */
   readonly maxFileStoreBytes?: number;
+  /** Folders to keep the stores in, e.g. small file systems, one per server. */
+  readonly storeFolders?: readonly string[];
   /** False: servers run without JetStream. Default: true. */
   readonly jetstream?: boolean;
   /** False: returns before the servers have started. Default: true. */
@@ -66,7 +68,7 @@ export async function startNatsCluster(options: NatsClusterOptions = {}): Promis
   const nodes = await Promise.all(
     ports.map(async ({ client, route }, index) => {
       const name = `nats-${index + 1}`;
-      const store = join(folder, name);
+      const store = join(options.storeFolders?.[index] ?? folder, name);
       const routes = ports.filter((_, other) => other !== index).map((other) => other.route);
       const configuration = join(folder, `${name}.conf`);
       await writeFile(

@@ -14,6 +14,11 @@ export type Wire = {
   readonly port: number;
   cut(): void;
   /**
+   * Lets nothing through, without closing any connection, as a network that drops all packets. What
+   * was sent arrives once the line is healed.
+   */
+  stall(): void;
+  /**
    * Mutes each client that sends this text from now on: its data goes through, but it gets no
    * answer.
    */
@@ -26,6 +31,8 @@ export type Wire = {
 export async function layWire(to: NetConnectOpts): Promise<Wire> {
   const sockets = new Set<Socket>();
   let isCut = false;
+  let isStalled = false;
+  const waiting = new Set<Socket>();
   let mutedText: string | undefined;
   const keep = (socket: Socket): void => {
     sockets.add(socket);
@@ -40,8 +47,17 @@ export async function layWire(to: NetConnectOpts): Promise<Wire> {
       near.destroy();
       return;
     }
+    if (isStalled) {
+      near.pause();
+      waiting.add(near);
+      return;
+    }
+    join(near);
+  });
+  const join = (near: Socket): void => {
     const far = connect(to);
     keep(far);
+    if (isStalled) far.pause();
     let isMuted = false;
     near.on('data', (chunk: Buffer) => {
       if (mutedText !== undefined && chunk.includes(mutedText)) isMuted = true;
@@ -52,7 +68,7 @@ export async function layWire(to: NetConnectOpts): Promise<Wire> {
     });
     near.on('close', () => far.destroy());
     far.on('close', () => near.destroy());
-  });
+  };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const drop = (): void => {
@@ -64,13 +80,21 @@ export async function layWire(to: NetConnectOpts): Promise<Wire> {
       isCut = true;
       drop();
     },
+    stall: () => {
+      isStalled = true;
+      for (const socket of sockets) socket.pause();
+    },
     muteSenderOf: (text) => {
       mutedText = text;
     },
     heal: () => {
       if (mutedText !== undefined) drop();
       isCut = false;
+      isStalled = false;
       mutedText = undefined;
+      for (const near of waiting) if (!near.destroyed) join(near);
+      waiting.clear();
+      for (const socket of sockets) socket.resume();
     },
     close: async () => {
       const closed = once(server, 'close');
