@@ -5,6 +5,7 @@
 import type { CallTaking } from '../dialout/call-taking.ts';
 import type { Logger } from '../lib/logger.ts';
 import { type Repetition, repeat } from '../lib/repeat.ts';
+import { repeatHourly } from '../lib/repeat-hourly.ts';
 import type { LateNodes } from '../recovery/late-nodes.ts';
 import type { Recovery } from '../recovery/recovery.ts';
 import { makeDays } from '../store/days.ts';
@@ -34,7 +35,6 @@ const startSettleTimeoutMs = 5_000;
 const watchesInLease = 8;
 /** Every tenth sweep looks for lost nodes' calls even if it hasn't found any newly lost node. */
 const sweepsBetweenLooks = 10;
-const purgeEveryMs = 3_600_000;
 
 export type Sweeps = {
   /** The sweep for queued calls. Wake it after storing one. */
@@ -66,7 +66,7 @@ export async function startSweeps(environment: Environment, parts: SweepParts): 
       { name: 'nodes', everyMs: config.leaseMs / watchesInLease, logger },
       watchNodes(parts, { left, isAlone: config.databaseUrl === undefined }, logger),
     ),
-    repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, (stopped) =>
+    repeatHourly({ name: 'purge', clock: environment.clock, logger }, (stopped) =>
       purge(environment, parts, stopped),
     ),
   ];

@@ -4,7 +4,8 @@
 
 import type { RegisterRoutes } from '../api/server.ts';
 import type { Closers } from '../lib/closers.ts';
-import { type Repetition, repeat } from '../lib/repeat.ts';
+import type { Repetition } from '../lib/repeat.ts';
+import { repeatHourly } from '../lib/repeat-hourly.ts';
 import { forgetTraceIds, purgeHistory } from '../store/retention.ts';
 import { registerConnections } from './connections/connection-routes.ts';
 import { registerConversationRoutes } from './conversations/conversation-routes.ts';
@@ -48,7 +49,7 @@ const hourMs = 3_600_000;
 
 function forgetOld({ config, database, clock, logger }: CompanionDependencies): Repetition {
   const daysAgo = (days: number) => new Date(clock.now().getTime() - days * 24 * hourMs);
-  return repeat({ name: 'old history', everyMs: hourMs, logger }, async (stopped) => {
+  return repeatHourly({ name: 'old history', clock, logger }, async (stopped) => {
     await purgeHistory(database, daysAgo(config.retention.historyDays), stopped);
     await forgetTraceIds(database, daysAgo(traceIdDays), stopped);
   });
