@@ -5,6 +5,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Config } from '../config.ts';
+import { addressOptions, tlsProblem } from '../store/postgres/postgres-address.ts';
+import { hasSharedSessions, sharedSessionsProblem } from '../store/postgres/postgres-session.ts';
 import { postgresHome, refusalOf } from '../store/schema.ts';
 import {
   type Check,
@@ -39,10 +41,13 @@ export function databaseCheck({ databaseUrl }: Location): Check {
       return await connected(databaseUrl, async (client) => {
         const refused = await refusalOf(client, postgresHome);
         if (refused !== undefined) return failed(refused);
+        const isShared = await connected(databaseUrl, (other) => hasSharedSessions(client, other));
+        if (isShared) return failed(sharedSessionsProblem);
         return ok(`PostgreSQL ${await ask<string>(client, `current_setting('server_version')`)}`);
       });
     } catch (error) {
-      return failed(`DATABASE_URL: the database cannot be used: ${reasonOf(error)}`);
+      const reason = tlsProblem(error) ?? reasonOf(error);
+      return failed(`DATABASE_URL: the database cannot be used: ${reason}`);
     }
   };
   return { name: 'database', isAwaited: true, run };
@@ -89,7 +94,7 @@ async function connected<Value>(
   use: (client: Client) => Promise<Value>,
 ): Promise<Value> {
   const client = new Client({
-    connectionString: databaseUrl,
+    ...addressOptions(databaseUrl),
     application_name: 'offhook check',
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: connectTimeoutMs,

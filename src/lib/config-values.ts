@@ -83,16 +83,40 @@ function isAddressOf(schemes: readonly string[], text: string): boolean {
   return schemes.includes(scheme.toLowerCase()) && rest !== '';
 }
 
+/** The modes of TLS. libpq's other modes would continue without TLS if the server has none. */
+const sslModes = ['disable', 'no-verify', 'require', 'verify-ca', 'verify-full'];
+const hasComma = (text: string): boolean => /,|%2c/i.test(text);
+
 /**
  * We don't parse this as a URL, because pg also accepts forms that aren't URLs, e.g.
  * `postgres://user@/database?host=/run/postgresql`.
+ *
+ * @returns undefined if the text can be used
  */
-export const postgresUrl = z
-  .string()
-  .refine(
-    (text) => isAddressOf(['postgres', 'postgresql'], text),
-    'must be postgres://user:password@host:5432/database',
-  );
+function postgresProblem(text: string): string | undefined {
+  if (!isAddressOf(['postgres', 'postgresql'], text)) {
+    return 'must be postgres://user:password@host:5432/database';
+  }
+  const [, authority = '', query = ''] = /^\w+:\/\/([^/?]*)[^?]*\??(.*)$/.exec(text.trim()) ?? [];
+  const parameters = new URLSearchParams(query);
+  const has = (name: string): boolean => parameters.has(name);
+  const hosts = authority.slice(authority.lastIndexOf('@') + 1);
+  // pg would take the list for a single name.
+  if ([hosts, ...parameters.getAll('host'), ...parameters.getAll('port')].some(hasComma)) {
+    return 'names several hosts. Name one that always leads to the primary: a single host name, the service of Patroni or CloudNativePG, or HAProxy with a check for the primary (sip-config/haproxy-postgres.cfg)';
+  }
+  if (has('sslmode') && !sslModes.includes(parameters.get('sslmode') ?? '')) {
+    return `sslmode must be ${sslModes.slice(0, -1).join(', ')} or ${sslModes.at(-1) ?? ''}`;
+  }
+  if (has('uselibpqcompat')) return 'uselibpqcompat has no effect: see sslmode';
+  if (has('sslcert') !== has('sslkey')) return 'sslcert and sslkey need each other';
+  return undefined;
+}
+
+export const postgresUrl = z.string().superRefine((text, context) => {
+  const message = postgresProblem(text);
+  if (message !== undefined) context.addIssue({ code: 'custom', message });
+});
 
 export const natsUrl = z
   .string()

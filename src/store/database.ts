@@ -4,15 +4,25 @@
 // to wait for API clients' reads. PGlite only has a single session.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { Pool, type PoolConfig } from 'pg';
+import { Pool, type PoolClient, type PoolConfig } from 'pg';
 import type { Logger } from '../lib/logger.ts';
 import { repeat } from '../lib/repeat.ts';
 import { makeDays } from './days.ts';
 import { startPglite } from './pglite/pglite-server.ts';
 import { analyzeGrown, growthCheckMs, statisticsTarget } from './pglite/pglite-statistics.ts';
+import { addressOptions, tlsProblem } from './postgres/postgres-address.ts';
+import {
+  limits,
+  openPostgresPool,
+  type PostgresPoolOptions,
+  replaceSilentConnections,
+  surviveLostConnections,
+  timeouts,
+} from './postgres/postgres-pool.ts';
+import { hasSharedSessions, sharedSessionsProblem } from './postgres/postgres-session.ts';
 import { createReads, pgliteReads, postgresReads, type Reads, readTimeoutMs } from './reads.ts';
 import { ensureSchema, pgliteHome, postgresHome } from './schema.ts';
-import { isUnreachable } from './sql-errors.ts';
+import { isRefusedConnection, isUnreachable } from './sql-errors.ts';
 
 export type Database = {
   readonly kind: 'postgres' | 'pglite';
@@ -37,24 +47,9 @@ export type DatabaseOptions = {
   readonly onFatal?: (error: Error) => void;
 };
 
-const timeouts = {
-  /** How long a caller waits for a free connection, or for a new connection to open. */
-  connectionTimeoutMillis: 10_000,
-  /**
-   * All statements are small, so one that takes this long is stuck, and its caller has given up
-   * anyway.
-   */
-  statement_timeout: 15_000,
-  lock_timeout: 10_000,
-  idle_in_transaction_session_timeout: 30_000,
-  /** The client's own limit, in case the server has disappeared without closing the connection. */
-  query_timeout: 20_000,
-} as const satisfies PoolConfig;
-
 /** `query_timeout` is the client's own limit, in case the server doesn't stop the statement. */
 const readTimeouts = {
   connectionTimeoutMillis: readTimeoutMs,
-  statement_timeout: readTimeoutMs,
   query_timeout: readTimeoutMs + 2_000,
 } as const satisfies PoolConfig;
 
@@ -68,18 +63,8 @@ export const postgresConnections = { calls: 10, reads: 6, lease: 1 } as const;
  * longer for a connection, it would only delay the next renewal.
  */
 const leaseConnectTimeoutMs = 1_000;
-/**
- * Idle connections are closed after this time. A new connection parses each statement and plans it
- * five times. That costs 15 ms of CPU, as much as thirty executions. Because the load comes in
- * bursts, the pool's default of ten seconds caused a new connection every other second at twenty
- * calls per second. Firewalls usually drop idle connections after about four minutes.
- */
-const idleConnectionMs = 120_000;
-/**
- * Each connection accumulates prepared statements that name a day. Closing it after a day frees
- * them.
- */
-const maxConnectionAgeS = 86_400;
+/** PGlite's sessions only keep prepared statements, which name a day. */
+const pgliteLifetimeS = 86_400;
 /**
  * The gateway's start waits this long for a database that is still starting, e.g. in Compose or
  * after a fail-over.
@@ -97,30 +82,26 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 async function openPostgres(databaseUrl: string, logger: Logger): Promise<Database> {
-  const openPool = (options: PoolConfig): Pool => {
-    const opened = new Pool({
-      connectionString: databaseUrl,
-      application_name: 'offhook',
-      idleTimeoutMillis: idleConnectionMs,
-      maxLifetimeSeconds: maxConnectionAgeS,
-      keepAlive: true,
-      ...timeouts,
-      ...options,
-    });
-    surviveLostConnections(opened, logger);
-    return opened;
-  };
+  const address = addressOptions(databaseUrl);
+  const openPool = (options: PostgresPoolOptions): Pool =>
+    openPostgresPool(address, logger, options);
   const pool = openPool({ max: postgresConnections.calls });
-  const readPool = openPool({ max: postgresConnections.reads, ...readTimeouts });
+  const readPool = openPool({
+    ...{ max: postgresConnections.reads, ...readTimeouts },
+    statementTimeoutMs: readTimeoutMs,
+  });
   const leasePool = openPool({
     max: postgresConnections.lease,
     connectionTimeoutMillis: leaseConnectTimeoutMs,
   });
+  const pools = [pool, readPool, leasePool];
+  replaceSilentConnections(pools, logger);
   const close = async (): Promise<void> => {
-    await Promise.all([pool, readPool, leasePool].map((each) => each.end()));
+    await Promise.all(pools.map((each) => each.end()));
   };
   try {
     await untilReachable(pool, logger);
+    await refuseSharedSessions(pool);
     await ensureSchema(pool, { logger, home: postgresHome });
     await makeDays(pool, logger, new Date());
   } catch (error) {
@@ -131,6 +112,17 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
     ...{ kind: 'postgres', pool, leasePool, close },
     reads: createReads(readPool, postgresReads),
   };
+}
+
+async function refuseSharedSessions(pool: Pool): Promise<void> {
+  const clients: PoolClient[] = [];
+  try {
+    clients.push(await pool.connect(), await pool.connect());
+    const [one, other] = clients as [PoolClient, PoolClient];
+    if (await hasSharedSessions(one, other)) throw new Error(sharedSessionsProblem);
+  } finally {
+    for (const client of clients) client.release();
+  }
 }
 
 async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promise<Database> {
@@ -148,7 +140,8 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     // deadlock.
     max: 1,
     idleTimeoutMillis: 0,
-    maxLifetimeSeconds: maxConnectionAgeS,
+    maxLifetimeSeconds: pgliteLifetimeS,
+    ...limits,
     ...timeouts,
     verify: (client, done) => {
       // The session outlives its connection. A new connection must not inherit a broken
@@ -179,17 +172,6 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
   return { kind: 'pglite', pool, leasePool: pool, reads: createReads(pool, pgliteReads), close };
 }
 
-/**
- * Logs lost idle connections. The pool replaces them, but without a listener the error would end
- * the process.
- */
-function surviveLostConnections(pool: Pool, logger: Logger): void {
-  pool.on('error', (error) => logger.warn({ err: error }, 'idle database connection lost'));
-  // The pool only listens to idle connections. If a connection is lost during a transaction, the
-  // current or next statement fails with that error anyway.
-  pool.on('connect', (client) => client.on('error', () => undefined));
-}
-
 /** Fails on a read-only server, just as any write would. The pool then closes the connection. */
 const writableStatement = `
 do $$ begin
@@ -198,13 +180,17 @@ do $$ begin
   end if;
 end $$`;
 
+/** Longer than /ready waits. After it, the pool closes the connection and can try another one. */
+const checkTimeoutMs = 2_000;
+
 /**
  * Checks that the database responds and accepts writes.
  *
  * @throws Error if the database doesn't respond, or is read-only (e.g. a standby)
  */
 export async function checkWritable(pool: Pick<Pool, 'query'>): Promise<void> {
-  await pool.query(writableStatement);
+  const check = { text: writableStatement, query_timeout: checkTimeoutMs };
+  await pool.query(check);
 }
 
 async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
@@ -216,9 +202,8 @@ async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
       return;
     } catch (error) {
       // Any other error is a configuration mistake, so waiting won't help.
-      if (!isUnreachable(error) || Date.now() > deadline) {
-        throw new Error('the database at DATABASE_URL cannot be reached', { cause: error });
-      }
+      const mayPass = isUnreachable(error) && !isRefusedConnection(error);
+      if (!mayPass || Date.now() > deadline) throw unusable(error);
       const { code } = error as { code?: unknown };
       // Log once per reason, not once per attempt.
       if (code !== logged) logger.warn({ code }, 'waiting for the database');
@@ -226,4 +211,13 @@ async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
       await pause(500);
     }
   }
+}
+
+function unusable(cause: unknown): Error {
+  const problem = tlsProblem(cause);
+  const text =
+    problem === undefined
+      ? 'the database at DATABASE_URL cannot be reached'
+      : `DATABASE_URL: ${problem}`;
+  return new Error(text, { cause });
 }

@@ -14,16 +14,24 @@ const refusedData = /^(21|22|23|54)[0-9A-Z]{3}$/;
  */
 const conflict = /^(40001|40P01)$/;
 /**
- * Socket and host name errors, class 08, shutdown and start-up, too many clients, and statement or
+ * Socket, TLS and host name errors, class 08, shutdown and start-up, too many clients, and statement or
  * lock time-outs.
  */
 const unreachable =
-  /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08[0-9A-Z]{3}|57P0[1-5]|53300|57014|55P03)$/;
+  /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08[0-9A-Z]{3}|57P0[1-5]|53300|57014|55P03|ERR_SSL_.*)$/;
 /**
  * The subset of `unreachable` that can only occur while connecting: socket and host name errors,
- * and a PostgreSQL server that is starting or has no free connection.
+ * and a PostgreSQL server that is starting or has no free connection. 08001 is our own, for a
+ * session that could not be prepared.
  */
-const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|57P03|53300)$/;
+const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|08001|57P03|53300)$/;
+/**
+ * The server, or the one that has taken its place, doesn't let us in: wrong credentials, no such
+ * database, or TLS failed. These errors can only occur while connecting too.
+ */
+const refusedConnection =
+  /^(28[0-9A-Z]{3}|3D000|ERR_TLS_.*|CERT_.*|UNABLE_TO_.*|SELF_SIGNED_.*|DEPTH_ZERO_.*)$/;
+const refusedTls = /^The server does not support SSL connections$/;
 /** The server is read-only, i.e. a standby, or a primary that was configured as read-only. */
 const readOnly = /^25006$/;
 /** `pg`'s messages for errors that have no code. */
@@ -74,10 +82,23 @@ export function isConflict(error: unknown): boolean {
 export function isUnreachable(error: unknown): boolean {
   return (
     isReadOnlyServer(error) ||
+    isRefusedConnection(error) ||
     errorChain(error).some(
       (each) => unreachable.test(errorCode(each)) || poolFailure.test(each.message),
     )
   );
+}
+
+/** True if the server doesn't let this process connect at all. Waiting rarely helps. */
+export function isRefusedConnection(error: unknown): boolean {
+  return errorChain(error).some(
+    (each) => refusedConnection.test(errorCode(each)) || refusedTls.test(each.message),
+  );
+}
+
+/** True if the client gave up on a server that went silent in the middle of a statement. */
+export function isSilentServer(error: unknown): boolean {
+  return errorChain(error).some((each) => each.message.startsWith('Query read timeout'));
 }
 
 /** True if the server responded but is read-only, e.g. because it's a standby. */
@@ -103,7 +124,13 @@ export function isCertainlyUndone(error: unknown): boolean {
   const isUnsent = errorChain(error).some(
     (each) => unconnected.test(errorCode(each)) || unconnectedPool.test(each.message),
   );
-  return isUnsent || isReadOnlyServer(error) || isRefusedData(error) || isConflict(error);
+  return (
+    isUnsent ||
+    isRefusedConnection(error) ||
+    isReadOnlyServer(error) ||
+    isRefusedData(error) ||
+    isConflict(error)
+  );
 }
 
 /** Repeats `run` after a conflict. `run` must execute a single statement or transaction. */

@@ -76,12 +76,18 @@ describe('an error of the database means', () => {
     'ENOTFOUND',
     'EAI_AGAIN',
     'ENOENT',
+    '08001',
     '08006',
+    '28P01',
+    '3D000',
     '57P01',
     '57P03',
     '53300',
     '57014',
     '55P03',
+    'CERT_HAS_EXPIRED',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'SELF_SIGNED_CERT_IN_CHAIN',
   ])('%s: the database is unreachable', (code) => {
     expect(meaningsOf(coded(code))).toEqual({ ...none, away: true });
   });
@@ -97,7 +103,6 @@ describe('an error of the database means', () => {
 
   test.each([
     ['a mistake in the SQL', coded('42601')],
-    ['a wrong password', coded('28P01')],
     ['a statement that may have taken effect', coded('40003')],
     ['an error without a code', new Error('failed')],
     ['a value that is not an error', '22003'],
