@@ -37,6 +37,41 @@ describe('the configuration', () => {
     );
   });
 
+  describe('DATABASE_URL', () => {
+    const loaded = (databaseUrl: string) =>
+      loadConfig({ DATABASE_URL: databaseUrl, SECRETS_KEY: 'ab'.repeat(32) });
+
+    test.each([
+      'postgres://offhook:secret@db-1,db-2/offhook',
+      'postgres://offhook@db-1:5432,db-2:5432/offhook',
+      'postgresql://db-1,db-2',
+      'postgres://offhook@/offhook?host=db-1,db-2',
+      'postgres://offhook@/offhook?host=db-1%2Cdb-2&port=5432,5433',
+    ])('%s is rejected, because it names several hosts', (databaseUrl) => {
+      expect(() => loaded(databaseUrl)).toThrow(
+        'DATABASE_URL: names several hosts. Name one that always leads to the primary: a single host name, the service of Patroni or CloudNativePG, or HAProxy with a check for the primary (sip-config/haproxy-postgres.cfg)',
+      );
+    });
+
+    test.each([
+      'postgres://offhook:pass,word@db/offhook',
+      'postgres://offhook:pass,word@db:5432/offhook?application_name=a,b&sslmode=verify-full',
+      'postgres://offhook@/offhook?host=/run/postgresql',
+    ])('%s names one host', (databaseUrl) => {
+      expect(loaded(databaseUrl).databaseUrl).toBe(databaseUrl);
+    });
+
+    test.each([
+      ['sslmode=prefer', 'sslmode must be disable, no-verify, require, verify-ca or verify-full'],
+      ['uselibpqcompat=true&sslmode=require', 'uselibpqcompat has no effect: see sslmode'],
+      ['sslcert=client.pem', 'sslcert and sslkey need each other'],
+    ])('is rejected with %s', (parameters, message) => {
+      expect(() => loaded(`postgres://db/offhook?${parameters}`)).toThrow(
+        `DATABASE_URL: ${message}`,
+      );
+    });
+  });
+
   test('accepts every pino level as LOG_LEVEL', () => {
     for (const level of [...Object.keys(pino.levels.values), 'silent']) {
       expect(loadConfig({ LOG_LEVEL: level }).logLevel).toBe(level);

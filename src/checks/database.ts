@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Config } from '../config.ts';
-import { addressOptions, tlsProblem } from '../store/postgres/postgres-address.ts';
+import { AddressError, addressOptions, tlsProblem } from '../store/postgres/postgres-address.ts';
 import { hasSharedSessions, sharedSessionsProblem } from '../store/postgres/postgres-session.ts';
 import { postgresHome, refusalOf } from '../store/schema.ts';
 import {
@@ -46,6 +46,7 @@ export function databaseCheck({ databaseUrl }: Location): Check {
         return ok(`PostgreSQL ${await ask<string>(client, `current_setting('server_version')`)}`);
       });
     } catch (error) {
+      if (error instanceof AddressError) return failed(error.message);
       const reason = tlsProblem(error) ?? reasonOf(error);
       return failed(`DATABASE_URL: the database cannot be used: ${reason}`);
     }

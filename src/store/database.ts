@@ -202,7 +202,8 @@ async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
       return;
     } catch (error) {
       // Any other error is a configuration mistake, so waiting won't help.
-      const mayPass = isUnreachable(error) && !isRefusedConnection(error);
+      const isRefused = isRefusedConnection(error) || tlsProblem(error) !== undefined;
+      const mayPass = isUnreachable(error) && !isRefused;
       if (!mayPass || Date.now() > deadline) throw unusable(error);
       const { code } = error as { code?: unknown };
       // Log once per reason, not once per attempt.

@@ -14,8 +14,8 @@ const refusedData = /^(21|22|23|54)[0-9A-Z]{3}$/;
  */
 const conflict = /^(40001|40P01)$/;
 /**
- * Socket, TLS and host name errors, class 08, shutdown and start-up, too many clients, and statement or
- * lock time-outs.
+ * Socket, TLS and host name errors, class 08, shutdown and start-up, too many clients, and
+ * statement or lock time-outs.
  */
 const unreachable =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08[0-9A-Z]{3}|57P0[1-5]|53300|57014|55P03|ERR_SSL_.*)$/;

@@ -2,7 +2,11 @@
 
 import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { checkWritable, openDatabase } from '../../src/store/database.ts';
+import { acceptedCall } from '../support/call-records.ts';
 import { eventually } from '../support/eventually.ts';
+import { openLedger } from '../support/ledger.ts';
 import { forSuite } from '../support/opened.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
 
@@ -66,5 +70,52 @@ describe('HAProxy', () => {
     await pair.rebuild();
     await pair.untilReachable();
     expect((await openSession()).port).toBe(portOfPrimary());
+  });
+});
+
+describe('a gateway', () => {
+  const open = async (databaseUrl: string) => {
+    const database = await openDatabase({
+      ...{ databaseUrl, dataDir: '/nonexistent', logger: silentLogger },
+    });
+    onTestFinished(() => database.close());
+    return database;
+  };
+
+  test('knows which calls were not stored during a fail-over, and has the others after it', async () => {
+    const database = await open(pair.url);
+    const ledger = openLedger(database);
+    const before = acceptedCall();
+    expect(await ledger.accept(before, {})).toEqual({ kind: 'accepted' });
+
+    await pair.primary.kill();
+    await eventually(() => database.pool.totalCount === 0, 'the connections are closed');
+    expect(await ledger.accept(acceptedCall(), {})).toMatchObject({ kind: 'not-stored' });
+    await pair.promote();
+    await pair.untilReachable();
+
+    const after = acceptedCall();
+    expect(await ledger.accept(after, {})).toEqual({ kind: 'accepted' });
+    const { rows } = await database.pool.query<{ call_id: string }>('select call_id from calls');
+    expect(rows.map((row) => row.call_id).sort()).toEqual([before.callId, after.callId].sort());
+    await pair.rebuild();
+  });
+
+  test('that starts at a standby waits until it is promoted', async () => {
+    const opening = open(pair.standby.url);
+    let isOpen = false;
+    void opening.then(() => {
+      isOpen = true;
+    });
+    const connections = `select from pg_stat_activity where application_name = 'offhook'`;
+    await eventually(
+      async () => (await pair.standby.query(connections)).length > 0,
+      'the gateway has reached the standby',
+    );
+    expect(isOpen).toBe(false);
+
+    await pair.promote();
+
+    await checkWritable((await opening).pool);
   });
 });

@@ -47,9 +47,9 @@ test('PgBouncer in session mode works, and the time-outs reach the server', asyn
     `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock`,
   );
   expect(rows).toEqual([{ statement: '15s', lock: '10s' }]);
-  const read = await database.reads('account').query<{ statement: string }>(
-    `select current_setting('statement_timeout') as statement`,
-  );
+  const read = await database
+    .reads('account')
+    .query<{ statement: string }>(`select current_setting('statement_timeout') as statement`);
   expect(read.rows).toEqual([{ statement: '5s' }]);
   expect(await examined(url)).toMatchObject({ state: 'ok' });
 });

@@ -17,12 +17,12 @@ const meaningsOf = (error: unknown) => ({
 const none = { refusedData: false, conflict: false, away: false };
 
 describe('a statement that failed', () => {
-  test.each(['ECONNREFUSED', 'ENOENT', '57P03', '53300', '25006', '23505', '40P01'])(
-    'with %s certainly did nothing',
-    (code) => {
-      expect(isCertainlyUndone(new Error('query failed', { cause: coded(code) }))).toBe(true);
-    },
-  );
+  test.each([
+    ...['ECONNREFUSED', 'ENOENT', '08001', '28P01', '57P03', '53300', '25006', '23505', '40P01'],
+    ...['CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+  ])('with %s certainly did nothing', (code) => {
+    expect(isCertainlyUndone(new Error('query failed', { cause: coded(code) }))).toBe(true);
+  });
 
   test.each([
     'Connection terminated due to connection timeout',

@@ -24,6 +24,12 @@ export type PostgresOptions = {
   readonly fsync?: boolean;
   /** Keeps the server in recovery, so that it is read-only like a standby. Default: false. */
   readonly standby?: boolean;
+  /** Also listens on this port of the loopback address. */
+  readonly port?: number;
+  /** Additional settings, e.g. `ssl=on`. */
+  readonly settings?: readonly string[];
+  /** The lines of pg_hba.conf, instead of the default, which lets every user in. */
+  readonly rules?: readonly string[];
 };
 
 /**
@@ -42,13 +48,23 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     { ...user, cwd: folder },
   );
   if (options.standby === true) await writeFile(join(data, 'standby.signal'), '');
+  if (options.rules !== undefined) {
+    await writeFile(join(data, 'pg_hba.conf'), `${options.rules.join('\n')}\n`);
+  }
+  const { port = 5_432 } = options;
+  const settings = [
+    `listen_addresses=${options.port === undefined ? '' : '127.0.0.1'}`,
+    ...[`port=${port}`, ...(options.settings ?? [])],
+  ];
   // The shell outlives this process for a moment. As soon as its pipe closes, which happens even if
   // this process is killed, it stops the server and removes the folder.
   const sync = options.fsync === true ? 'on' : 'off';
-  const script = `"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=${sync} -c full_page_writes=${sync} \
--c max_connections=400 -c shared_buffers=32MB >"$2/log" 2>&1 & server=$!
-cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
-  const shell = spawn('sh', ['-c', script, 'sh', programs, folder], {
+  const script = `programs=$1 folder=$2; shift 2
+"$programs/postgres" -D "$folder/data" -k "$folder" "$@" -c fsync=${sync} -c full_page_writes=${sync} \
+-c max_connections=400 -c shared_buffers=32MB >"$folder/log" 2>&1 & server=$!
+cat >/dev/null; kill -INT $server; wait $server; rm -rf "$folder"`;
+  const args = settings.flatMap((setting) => ['-c', setting]);
+  const shell = spawn('sh', ['-c', script, 'sh', programs, folder, ...args], {
     ...user,
     cwd: folder,
     stdio: ['pipe', 'ignore', 'inherit'],
@@ -63,14 +79,14 @@ cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const socketPath = join(folder, '.s.PGSQL.5432');
+    const socketPath = join(folder, `.s.PGSQL.${port}`);
     await eventually(() => accepts(socketPath), 'PostgreSQL accepts connections', startTimeoutMs);
   } catch (error) {
     await stop();
     throw new Error('PostgreSQL did not start', { cause: error });
   }
   return {
-    url: `postgres://postgres@/postgres?host=${encodeURIComponent(folder)}`,
+    url: `postgres://postgres@/postgres?host=${encodeURIComponent(folder)}${options.port === undefined ? '' : `&port=${port}`}`,
     pid: shell.pid ?? 0,
     stop,
   };

@@ -13,10 +13,13 @@ import { hasCode } from '../sql-errors.ts';
 /** Returns the text of a file as it is now, or as it was last if it can't be read. */
 type Followed = () => string;
 
+/** DATABASE_URL names something that doesn't exist. */
+export class AddressError extends Error {}
+
 /**
  * Returns the options that lead to the database.
  *
- * @throws Error that names the parameter of DATABASE_URL whose file can't be read
+ * @throws AddressError that names the parameter of DATABASE_URL whose file can't be read
  */
 export function addressOptions(databaseUrl: string): ClientConfig {
   const [address = '', ...rest] = databaseUrl.split('?');
@@ -76,7 +79,7 @@ function followed(parameter: string, path: string | undefined): Followed | undef
   try {
     text = readFileSync(path, 'utf8');
   } catch (cause) {
-    throw new Error(`DATABASE_URL: ${parameter}: ${path} cannot be read`, { cause });
+    throw new AddressError(`DATABASE_URL: ${parameter}: ${path} cannot be read`, { cause });
   }
   return () => {
     try {
@@ -98,7 +101,7 @@ const untrusted =
  */
 export function tlsProblem(error: unknown): string | undefined {
   if (hasCode(error, /^ERR_TLS_CERT_ALTNAME_INVALID$/)) {
-    return 'the certificate of the server is for another name than the one in DATABASE_URL';
+    return 'the certificate of the server is for another name than the one in the URL';
   }
   if (hasCode(error, untrusted)) {
     return 'the certificate of the server is not signed by an authority in sslrootcert (without it: by one that Node.js trusts)';
@@ -110,7 +113,7 @@ export function tlsProblem(error: unknown): string | undefined {
     return 'the server refused the TLS connection, perhaps because it does not trust sslcert';
   }
   if (error instanceof Error && error.message === 'The server does not support SSL connections') {
-    return 'DATABASE_URL asks for TLS, but the server does not have it (ssl = on in postgresql.conf)';
+    return 'the URL asks for TLS, but the server has none (ssl = on in postgresql.conf)';
   }
   return undefined;
 }

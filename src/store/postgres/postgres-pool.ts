@@ -4,7 +4,7 @@
 import { type ClientBase, Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../../lib/logger.ts';
 import { isSilentServer } from '../sql-errors.ts';
-import { prepareSession } from './postgres-session.ts';
+import { prepareSession, SessionClient } from './postgres-session.ts';
 
 /** The server's own limits for a session. */
 export const limits = {
@@ -73,6 +73,7 @@ export function openPostgresPool(
   const patienceMs = options.connectionTimeoutMillis ?? timeouts.connectionTimeoutMillis;
   const config: AwaitingPoolConfig = {
     ...address,
+    Client: SessionClient,
     application_name: 'offhook',
     idleTimeoutMillis: idleConnectionMs,
     keepAlive: true,

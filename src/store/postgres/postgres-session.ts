@@ -1,8 +1,9 @@
-// Prepares each new connection to PostgreSQL, before its first use. One statement sets the time-outs
-// and finds out whether the server is a standby. We can't pass the time-outs when we connect,
-// because PgBouncer refuses a connection that does.
+// Prepares each new connection to PostgreSQL before its first use. One statement sets the time-outs
+// and finds out whether the server is a standby. We can't send the time-outs with the request to
+// connect, because PgBouncer refuses such a request.
 
-import type { ClientBase, PoolConfig } from 'pg';
+import { Client, type ClientBase, type PoolConfig } from 'pg';
+import { isCertainlyUndone } from '../sql-errors.ts';
 
 /** A server's own limits, in ms. */
 export type SessionLimits = Required<
@@ -21,6 +22,31 @@ class SessionError extends Error {
     this.name = 'SessionError';
     this.code = code;
   }
+}
+
+type OnConnected = ((error: Error) => void) | ((error: null, client: Client) => void);
+
+/**
+ * A client whose errors while connecting say that nothing was sent. `pg` reports a connection that
+ * is lost with the same error before and after that, and behind HAProxy a server that has gone looks
+ * like a lost connection.
+ */
+export class SessionClient extends Client {
+  override connect(): Promise<Client>;
+  override connect(onConnected: OnConnected): void;
+  override connect(onConnected?: OnConnected): Promise<Client> | undefined {
+    if (onConnected === undefined) return super.connect();
+    const report = onConnected as (error: Error | null, client?: Client) => void;
+    super.connect((error: Error | null) => {
+      if (error === null) report(null, this);
+      else report(isCertainlyUndone(error) ? error : unconnected(error));
+    });
+    return undefined;
+  }
+}
+
+function unconnected(cause: Error): SessionError {
+  return new SessionError('the connection could not be opened', sqlStates.unconnected, cause);
 }
 
 /**
