@@ -36,7 +36,9 @@ const idleConnectionMs = 120_000;
  * a connection, which name a day, are freed too. The lifetime is random, so that the connections of
  * a burst don't all reconnect at the same moment.
  *
- * A new connection parses each statement and plans it five times. NEWCOST
+ * We measured what a new connection costs: 4 to 5 ms of CPU on the server and 1.5 ms here, or 6 ms
+ * here with a password and TLS. It then parses each statement and plans it five times, which costs
+ * 15 ms, as much as thirty executions. For 17 connections, all of that is 0.2% of a core.
  */
 const maxLifetimeS = 300;
 const minLifetimeShare = 0.8;
@@ -52,6 +54,7 @@ const readOnlyLifetimeS = 1;
 const keepAliveAfterMs = 10_000;
 /** If a server went silent, we replace all idle connections, but not more often than this. */
 const replacementMs = 10_000;
+
 export type PostgresPoolOptions = Pick<
   PoolConfig,
   'max' | 'connectionTimeoutMillis' | 'query_timeout'

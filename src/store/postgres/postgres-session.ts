@@ -27,9 +27,9 @@ class SessionError extends Error {
 type OnConnected = ((error: Error) => void) | ((error: null, client: Client) => void);
 
 /**
- * A client whose errors while connecting say that nothing was sent. `pg` reports a connection that
- * is lost with the same error before and after that, and behind HAProxy a server that has gone looks
- * like a lost connection.
+ * A client whose errors while connecting say that nothing was sent. `pg` reports a lost connection
+ * with the same error before and after that. Behind HAProxy, a server that has gone looks like a
+ * lost connection.
  */
 export class SessionClient extends Client {
   override connect(): Promise<Client>;
