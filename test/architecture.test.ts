@@ -91,7 +91,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   console_sessions: ['console'],
   call_events: ['interactions', 'live', 'store'],
   call_takes: ['store'],
-  call_totals: ['store'],
+  call_totals: ['interactions', 'store'],
   calls: ['capture', 'companion', 'interactions', 'live', 'notifier', 'store'],
   connections: ['companion'],
   conversations: ['companion', 'store'],

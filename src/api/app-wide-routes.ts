@@ -1,14 +1,13 @@
-// Lists the calls and dead letters for all bots that the app may use, and finds a call by its id
-// alone. If a call belongs to another account, or to a bot that the app may not use, the client
-// gets a 404, as if there were no such call.
+// Lists the dead letters of all bots that the app may use, and finds a call by its id alone. If
+// a call belongs to another account, or to a bot that the app may not use, the client gets a
+// 404, as if there were no such call.
 
 import type { FastifyRequest } from 'fastify';
 import type { ApiInstance, Clients } from '../http/http.ts';
-import { badCursor } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import { appScopeOf } from './app-scope.ts';
-import { callIdOf, requireFound, toFilter } from './call-routes.ts';
-import { callDetailsSchema, callPageSchema, callParams, listQuery } from './call-schemas.ts';
+import { callIdOf, requireFound } from './call-routes.ts';
+import { callDetailsSchema, callParams } from './call-schemas.ts';
 import { listDeadLetters } from './dead-letter-routes.ts';
 import { deadLetterPageSchema, deadLetterQuery } from './dead-letter-schemas.ts';
 import type { ApiServices } from './services.ts';
@@ -25,25 +24,6 @@ export function registerAppWideRoutes(
   const { bots, calls, deadLetters } = services;
   const onRequest = clients.require({ scope: 'Dialout' });
   const scopeOf = (request: FastifyRequest) => appScopeOf(bots, clients.appOf(request));
-
-  server.route({
-    method: 'GET',
-    url: '/api/public/calls',
-    onRequest,
-    schema: {
-      operationId: 'listCallsOfApp',
-      summary: 'List the calls of all the app’s bots, newest first (the interactions view)',
-      tags: ['calls'],
-      querystring: listQuery,
-      response: responses('A page of calls', callPageSchema, [400, 401, 403, 406]),
-      ...authenticated,
-    },
-    handler: async (request) => {
-      const page = await calls.list(await scopeOf(request), toFilter(request.query));
-      if (page === 'bad-cursor') throw badCursor();
-      return page;
-    },
-  });
 
   server.route({
     method: 'GET',

@@ -5,17 +5,14 @@ import type { FastifyRequest } from 'fastify';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CommandRouting } from '../calls/dialout-ports.ts';
 import { type ApiInstance, botRoute, type Clients } from '../http/http.ts';
-import { badCursor, ProblemError } from '../http/problem.ts';
+import { ProblemError } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
-import type { CallFilter, CallScope } from '../interactions/call-queries.ts';
+import type { CallScope } from '../interactions/call-queries.ts';
 import {
-  botParams,
   callDetailsSchema,
   callEndSchema,
   callIdPattern,
-  callPageSchema,
   callParams,
-  listQuery,
   notificationLogSchema,
 } from './call-schemas.ts';
 import type { ApiServices } from './services.ts';
@@ -33,26 +30,6 @@ export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependen
   const scopeOf: ScopeOf = (request) => ({
     accountId: deps.clients.appOf(request).accountId,
     botId: deps.clients.botOf(request).botId,
-  });
-
-  server.route({
-    method: 'GET',
-    url: prefix,
-    onRequest,
-    schema: {
-      operationId: 'listCalls',
-      summary: 'List a bot’s calls, newest first (the interactions view)',
-      tags: ['calls'],
-      params: botParams,
-      querystring: listQuery,
-      response: responses('A page of calls', callPageSchema, [400, 401, 403, 404, 406]),
-      ...authenticated,
-    },
-    handler: async (request) => {
-      const page = await calls.list(scopeOf(request), toFilter(request.query));
-      if (page === 'bad-cursor') throw badCursor();
-      return page;
-    },
   });
 
   server.route({
@@ -151,21 +128,6 @@ export async function hangUp(
   const reply = await commands.run(callId, { command: 'hangup' }, askedBy);
   if (reply?.ok !== true) return undefined;
   return reply.state === 'ended' ? 'ended' : 'ending';
-}
-
-export function toFilter(query: (typeof listQuery)['_output']): CallFilter {
-  const { limit, cursor, status, state, outcome, idempotencyKey, callIdPrefix, from, to } = query;
-  return {
-    limit,
-    ...(cursor === undefined ? {} : { cursor }),
-    ...(status === undefined ? {} : { status }),
-    ...(state === undefined ? {} : { state }),
-    ...(outcome === undefined ? {} : { outcome }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(callIdPrefix === undefined ? {} : { callIdPrefix }),
-    ...(from === undefined ? {} : { acceptedFrom: new Date(from) }),
-    ...(to === undefined ? {} : { acceptedTo: new Date(to) }),
-  };
 }
 
 export function callIdOf(text: string): CallId {

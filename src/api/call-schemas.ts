@@ -12,22 +12,10 @@ import {
 } from '../calls/contract/call-words.ts';
 import { inRange, timestamp } from '../calls/contract/timestamp.ts';
 import { amdEvent, amdEventNames } from '../calls/detection/amd-event.ts';
-import { identifier, minUuidStartLength, startsUuid } from '../lib/ids.ts';
-import { botId, idempotencyKey } from './dialout/dialout-schema.ts';
+import { identifier } from '../lib/ids.ts';
+import { botId } from './dialout/dialout-schema.ts';
 
 export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
-
-const callIdPrefix = z
-  .string()
-  .refine(isCallIdPrefix, {
-    message: `must be \`call-\` and the first ${minUuidStartLength} characters of the id, or more`,
-  })
-  .meta({ examples: ['call-0d9c'] });
-
-function isCallIdPrefix(text: string): boolean {
-  const start = text.slice('call-'.length);
-  return text.startsWith('call-') && start.length >= minUuidStartLength && startsUuid(start);
-}
 
 export const botParams = z.object({ botId });
 export const callParams = z.object({ botId, callId: identifier.describe('`call-<uuid>`') });
@@ -51,26 +39,6 @@ export function checkPeriod({ from, to }: Period, context: z.RefinementCtx): voi
   context.addIssue({ code: 'custom', path: ['to'], message: 'must not be before `from`' });
 }
 
-/** Strict, because an unknown filter would silently list everything. */
-export const listQuery = z
-  .strictObject({
-    limit: z.coerce.number().int().min(1).max(200).default(50).describe('calls in one page'),
-    cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the previous page'),
-    status: z
-      .enum(interactionStatuses)
-      .optional()
-      .describe('value of the Status column of the interactions view'),
-    state: z.enum(callStates).optional(),
-    outcome: z.enum(callOutcomes).optional(),
-    idempotencyKey: idempotencyKey.optional().describe('`Idempotency-Key` of the request'),
-    callIdPrefix: callIdPrefix.optional().describe('the first characters of the id'),
-    from: filterInstant.optional().describe('accepted at this instant or later'),
-    to: filterInstant
-      .optional()
-      .describe('accepted before this instant, which must not be before `from`'),
-  })
-  .superRefine(checkPeriod);
-
 const summaryExample = {
   callId: 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
   sid: 'sid-6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
@@ -81,6 +49,7 @@ const summaryExample = {
   target: 'tel:+12025550110',
   caller: '+15559876543',
   trunk: 'carrier',
+  campaign: 'spring',
   machineDetection: 'detect',
   verdict: 'amd_machine_detected',
   verdictReason: 'long-greeting',
@@ -105,6 +74,7 @@ const queuedExample = {
   target: summaryExample.target,
   caller: summaryExample.caller,
   trunk: summaryExample.trunk,
+  campaign: summaryExample.campaign,
   machineDetection: summaryExample.machineDetection,
   acceptedAt: summaryExample.acceptedAt,
 };
@@ -130,6 +100,7 @@ export const callSummarySchema = z
     target: z.string(),
     caller: z.string(),
     trunk: z.string().optional(),
+    campaign: z.string().optional().describe('`campaign` of the request'),
     machineDetection: z.string(),
     verdict: z
       .enum(amdEventNames)
@@ -160,11 +131,27 @@ export const callSummarySchema = z
 export const callPageSchema = z
   .object({
     calls: z.array(callSummarySchema).readonly().describe('newest first'),
-    nextCursor: z.string().optional().describe('absent on the last page'),
+    nextCursor: z
+      .string()
+      .optional()
+      .describe(
+        'absent on the last page. A page with fewer calls than `limit`, or without any, may have one: a request only searches a bounded number of calls, and the next request continues',
+      ),
+    searched: z
+      .object({ from: timestamp.optional(), to: timestamp.optional() })
+      .describe(
+        'the period that this request has searched: the page has every matching call that was accepted in it. Without `from`, it reaches back to the oldest call; without `to`, up to the newest',
+      ),
   })
   .meta({
     id: 'CallPage',
-    examples: [{ calls: [summaryExample], nextCursor: 'MTc2MzYyODQwMDAwMC5jYWxs' }],
+    examples: [
+      {
+        calls: [summaryExample],
+        nextCursor: 'MTc2MzYyODQwMDAwMC5jYWxs',
+        searched: { from: summaryExample.acceptedAt, to: '2026-11-21T00:00:00.000Z' },
+      },
+    ],
   });
 
 export const callDetailsSchema = callSummarySchema

@@ -36,7 +36,10 @@ const contract =
 export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDependencies): void {
   const { services, streams, clients } = deps;
   registerEventsOfApp(server, deps);
-  const onRequest = clients.require({ ...botRoute('Dialout'), contentType: 'text/event-stream' });
+  const onRequest = clients.require({
+    ...botRoute('Dialout'),
+    contentTypes: ['text/event-stream'],
+  });
   const follow = async (request: FastifyRequest, reply: FastifyReply, callId?: string) => {
     const { appId, accountId } = clients.appOf(request);
     const scope: EventScope = {
@@ -99,7 +102,7 @@ function registerEventsOfApp(
   server.route({
     method: 'GET',
     url: '/api/public/events',
-    onRequest: clients.require({ scope: 'Dialout', contentType: 'text/event-stream' }),
+    onRequest: clients.require({ scope: 'Dialout', contentTypes: ['text/event-stream'] }),
     schema: {
       operationId: 'followEventsOfApp',
       summary: 'Follow the events of all the app’s calls as they happen',

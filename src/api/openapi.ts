@@ -133,6 +133,7 @@ function complete<Document extends Node>(document: Document): Document {
   const whole = { ...document, webhooks: { ...webhooks(), ...ingestWebhooks(document) } };
   addHeaders(whole);
   relaxBodies(whole);
+  describeObjectParameters(whole);
   return withoutUnusedSchemas(whole);
 }
 
@@ -141,6 +142,16 @@ function relaxBodies(document: Node): void {
   for (const { get } of Object.values((document['paths'] ?? {}) as Record<string, Node>)) {
     const body = (get as Node | undefined)?.['requestBody'] as Node | undefined;
     if (body !== undefined) body['required'] = false;
+  }
+}
+
+/** Parameters that are objects are written as `name[member]=value`. */
+function describeObjectParameters(document: Node): void {
+  for (const operation of operationsOf(document)) {
+    for (const parameter of (operation['parameters'] ?? []) as Node[]) {
+      const { type } = parameter['schema'] as Node;
+      if (type === 'object') Object.assign(parameter, { style: 'deepObject', explode: true });
+    }
   }
 }
 

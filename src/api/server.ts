@@ -20,6 +20,7 @@ import { answerProblem, defaultBodyLimit, ProblemError, toProblem } from '../htt
 import { validatorCompiler } from '../http/validation.ts';
 import type { Logger } from '../lib/logger.ts';
 import { registerAppWideRoutes } from './app-wide-routes.ts';
+import { registerCallLists } from './call-lists.ts';
 import { registerCallRoutes } from './call-routes.ts';
 import { registerCommands } from './commands/command-routes.ts';
 import { registerContext } from './context-route.ts';
@@ -118,7 +119,12 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerHealthRoutes(server, { health, servers, logger, metrics });
   if (options.isAlive !== undefined) registerAliveRoute(server, options.isAlive);
   registerDialout(server, { services, clients, metrics });
-  for (const register of [registerCommands, registerCallRoutes, registerSounds]) {
+  for (const register of [
+    registerCommands,
+    registerCallLists,
+    registerCallRoutes,
+    registerSounds,
+  ]) {
     register(server, { services, clients });
   }
   const streams = createEventStreams(server, {

@@ -77,6 +77,8 @@ export type DialoutRequest = {
    */
   readonly trunk?: string;
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** The campaign that the call belongs to. */
+  readonly campaign?: string;
   readonly machineDetection: MachineDetectionMode;
   readonly amd: AmdSettings;
   /**

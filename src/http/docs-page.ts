@@ -33,7 +33,7 @@ function acceptJson(request: { [name: string]: unknown }) {
   return { ...request, headers: { ...headers, accept: 'application/json' } };
 }
 
-type Parameter = { readonly name: string; readonly schema?: { readonly pattern?: string } };
+type Parameter = { readonly name: string; readonly schema?: object };
 type Operation = { readonly parameters?: readonly Parameter[]; readonly requestBody?: unknown };
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
@@ -72,8 +72,9 @@ function sendable(method: string, { requestBody, parameters, ...operation }: Ope
  * the pattern.
  */
 function withoutUnicodePattern(parameter: Parameter): Parameter {
-  const { pattern, ...schema } = parameter.schema ?? {};
-  return pattern?.includes('\\p{') ? { ...parameter, schema } : parameter;
+  return JSON.parse(JSON.stringify(parameter), (name, value: unknown) =>
+    name === 'pattern' && typeof value === 'string' && value.includes('\\p{') ? undefined : value,
+  ) as Parameter;
 }
 
 export async function registerDocsPage(server: ApiInstance): Promise<void> {

@@ -41,9 +41,14 @@ export type Access = {
    * bot.
    */
   readonly botParameter?: string;
-  /** Content type of a successful response. Default: JSON. Problems are always JSON. */
-  readonly contentType?: 'text/event-stream';
+  /**
+   * Content types of a successful response, of which the route chooses one. Default: JSON. Problems
+   * are always JSON.
+   */
+  readonly contentTypes?: readonly ContentType[];
 };
+
+export type ContentType = 'application/json' | 'text/csv' | 'text/event-stream';
 
 /** Authenticates the clients of the API. */
 export type Clients = {
@@ -77,7 +82,7 @@ export function createClients(authenticate: Authenticator, bots: BotDirectory): 
   };
   return {
     require:
-      ({ scheme = 'jwt', scope, botParameter = '', contentType = 'application/json' }) =>
+      ({ scheme = 'jwt', scope, botParameter = '', contentTypes = ['application/json'] }) =>
       async (request) => {
         const client = await authenticate[scheme](request.headers, request.method).catch(
           (error: unknown) => {
@@ -97,7 +102,10 @@ export function createClients(authenticate: Authenticator, bots: BotDirectory): 
         if (scope !== undefined) authorizeScope(app, scope);
         // This check comes last, so that a client without access doesn't learn anything about the
         // route.
-        assertAccepts(request.headers.accept, contentType);
+        if (acceptedType(request.headers.accept, contentTypes) === undefined) {
+          const types = contentTypes.join(' or ');
+          throw new ProblemError('not-acceptable', `The response is ${types}.`);
+        }
       },
     appOf: (request) => clientOf(request).app,
     keyIdOf: (request) => clientOf(request).keyId,
@@ -118,23 +126,28 @@ function tooManyFailures(retryAfterS: number): ProblemError {
 }
 
 /**
- * Implements the part of RFC 9110 section 12.5.1 that an API with one representation needs.
+ * Implements RFC 9110 section 12.5.1 for media types without parameters. Returns the type that the
+ * client prefers, or the first of several that it likes equally.
  *
- * @throws ProblemError if `Accept` excludes that representation
+ * @returns undefined if `Accept` excludes all types
  */
-function assertAccepts(accept: string | undefined, contentType: string): void {
-  if (accept === undefined || accept.trim() === '') return;
+export function acceptedType(
+  accept: string | undefined,
+  types: readonly ContentType[],
+): ContentType | undefined {
+  if (accept === undefined || accept.trim() === '') return types[0];
   const quality = new Map(
     accept.split(',').map((range) => {
       const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
       const q = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-      return [type, q === undefined ? 1 : Number(q)] as const;
+      const isNumber = q !== undefined && !Number.isNaN(Number(q));
+      return [type, isNumber ? Number(q) : 1] as const;
     }),
   );
-  const wanted = [contentType, contentType.replace(/\/.*/, '/*'), '*/*']
-    .map((type) => quality.get(type))
-    .find((q) => q !== undefined);
-  if (wanted === undefined || wanted === 0) {
-    throw new ProblemError('not-acceptable', `The response is ${contentType}.`);
-  }
+  const qualityOf = (type: ContentType): number =>
+    [type, type.replace(/\/.*/, '/*'), '*/*']
+      .map((range) => quality.get(range))
+      .find((q) => q !== undefined) ?? 0;
+  const [best] = types.toSorted((one, other) => qualityOf(other) - qualityOf(one));
+  return best !== undefined && qualityOf(best) > 0 ? best : undefined;
 }

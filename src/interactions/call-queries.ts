@@ -9,6 +9,7 @@ import type {
   InteractionStatus,
 } from '../calls/contract/call-words.ts';
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
+import type { LocalDay } from '../lib/local-days.ts';
 
 /** The account and bot whose calls the client may read. All other calls are treated as unknown. */
 export type CallScope = { readonly accountId: string; readonly botId: string };
@@ -29,6 +30,8 @@ export type CallSummary = {
   readonly target: string;
   readonly caller: string;
   readonly trunk?: string;
+  /** The campaign that the request names. */
+  readonly campaign?: string;
   readonly machineDetection: string;
   /** The current verdict. Undefined if detection hasn't decided yet. */
   readonly verdict?: AmdEventName;
@@ -87,6 +90,12 @@ export type CallFilter = {
   readonly status?: InteractionStatus;
   readonly state?: CallState;
   readonly outcome?: CallOutcome;
+  readonly verdict?: AmdEventName;
+  /** The callee's number in E.164 digits. */
+  readonly number?: string;
+  readonly campaign?: string;
+  /** The values of members of the metadata, as text. */
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly idempotencyKey?: string;
   /** `call-` and the first digits of the call id's UUID. */
   readonly callIdPrefix?: string;
@@ -98,13 +107,56 @@ export type CallFilter = {
   readonly limit: number;
 };
 
+export type CallPage = {
+  /** Newest first. */
+  readonly calls: readonly CallSummary[];
+  /** Omitted if the list is over. A page without calls may have one. */
+  readonly nextCursor?: string;
+  /**
+   * The period of acceptance that was searched. Every call that was accepted in it and matches the
+   * filter is on this page. Without `from`, it reaches back to the oldest call, and without `to` up
+   * to the newest.
+   */
+  readonly searched: { readonly from?: string; readonly to?: string };
+};
+
+export type SummaryPeriod = {
+  /** Both are quarters of an hour. */
+  readonly from: Date;
+  readonly to: Date;
+  /** Decides when days begin. */
+  readonly timeZone: string;
+};
+
+export type CallCounts = {
+  /** All calls, also those that have not ended. */
+  readonly accepted: number;
+  readonly answered: number;
+  /** Ended calls by their verdict. */
+  readonly people: number;
+  readonly machines: number;
+  /** Minutes from the answer to the end, over all ended calls. */
+  readonly minutes: number;
+  /** Ended calls by outcome. Outcomes without calls are omitted. */
+  readonly outcomes: Readonly<Partial<Record<CallOutcome, number>>>;
+};
+
+export type CallsSummary = {
+  readonly from: string;
+  readonly to: string;
+  readonly timeZone: string;
+  readonly total: CallCounts;
+  /** The bot with the most calls first. */
+  readonly bots: readonly (CallCounts & { readonly botId: string })[];
+  /** The trunk with the most calls first. Calls without a trunk have an entry without one. */
+  readonly trunks: readonly (CallCounts & { readonly trunk?: string })[];
+  /** Each day of the period, also those without calls. */
+  readonly days: readonly (CallCounts & { readonly day: LocalDay })[];
+};
+
 export type CallQueries = {
-  list(
-    scope: CallScope | AppScope,
-    filter: CallFilter,
-  ): Promise<
-    { readonly calls: readonly CallSummary[]; readonly nextCursor?: string } | 'bad-cursor'
-  >;
+  list(scope: CallScope | AppScope, filter: CallFilter): Promise<CallPage | 'bad-cursor'>;
+  summary(scope: CallScope | AppScope, period: SummaryPeriod): Promise<CallsSummary>;
   /** Reads the state for hang-ups and commands, which must not queue behind other reads. */
   state(scope: CallScope, callId: string): Promise<CallState | undefined>;
   details(scope: CallScope | AppScope, callId: string): Promise<CallDetails | undefined>;

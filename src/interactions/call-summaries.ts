@@ -1,14 +1,15 @@
-// The interactions view: pages of call summaries, newest first.
+// The interactions view: pages of call summaries, newest first. `call-search.ts` finds the calls.
 
 import type { DialTarget } from '../calls/call-types.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
-import { type AmdEventName, amdVerdicts } from '../calls/detection/amd-event.ts';
+import type { AmdEventName } from '../calls/detection/amd-event.ts';
 import { faultOf } from '../calls/life/call-outcome.ts';
-import { uuidsFrom } from '../lib/ids.ts';
 import type { CallColumns } from '../store/calls/call-rows.ts';
 import type { Queries } from '../store/queries.ts';
-import { all, type Sql, sql } from '../store/sql.ts';
-import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
+import { sql } from '../store/sql.ts';
+import { currentVerdict } from './call-conditions.ts';
+import type { AppScope, CallFilter, CallPage, CallScope, CallSummary } from './call-queries.ts';
+import { findCalls } from './call-search.ts';
 
 export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'request'> & {
   // The ledger is the only writer of these columns, so the types are safe.
@@ -17,6 +18,7 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
   readonly target: DialTarget;
   readonly caller: string;
   readonly trunk: string | null;
+  readonly campaign: string | null;
   readonly machine_detection: string;
   readonly outcome: CallOutcome | null;
   readonly sip_status: number | null;
@@ -30,21 +32,7 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
   readonly ended_at: Date | null;
 };
 
-/**
- * The verdict. After the call, the verdict is in the end event. While the call is up, we use the
- * last deciding `amd` event, because a later verdict corrects an earlier one. Few calls are up at
- * any time, so this doesn't read many events.
- */
-const verdict = sql`
-  case
-    when end_event is not null then end_event->'data'->>'machineDetection'
-    when answered_at is not null and request->>'machineDetection' <> 'disabled' then (
-      select data->'amd'->>'event' from call_events e
-      where e.day = calls.day and e.call_id = calls.call_id and e.type = 'amd' and (data->'amd'->'corrects' is not null
-        or data->'amd'->>'event' = any(${amdVerdicts}::text[]))
-      order by event_sequence desc limit 1)
-  end`;
-
+/** The `amd` events, in order. */
 const amdEvents = sql`
   case when answered_at is not null and request->>'machineDetection' <> 'disabled' then (
     select jsonb_agg(
@@ -59,113 +47,37 @@ const amdEvents = sql`
 export const summaryColumns = sql`
   call_id, sid, conversation_id, bot_id, state, status, outcome, sip_status, accepted_at, ringing_at, answered_at, ended_at,
   request->'target' as target, request->>'caller' as caller, request->>'trunk' as trunk,
+  request->>'campaign' as campaign,
   request->>'machineDetection' as machine_detection,
   end_event->'data'->>'reason' as reason, end_event->'data'->>'reasonCode' as reason_code,
-  ${verdict} as verdict, ${amdEvents} as amd_events`;
+  ${currentVerdict} as verdict, ${amdEvents} as amd_events`;
 
 export async function listCalls(
   queries: Queries,
   scope: CallScope | AppScope,
   filter: CallFilter,
-): Promise<
-  { readonly calls: readonly CallSummary[]; readonly nextCursor?: string } | 'bad-cursor'
-> {
-  const position = filter.cursor === undefined ? undefined : readCursor(filter.cursor);
-  if (filter.cursor !== undefined && position === undefined) return 'bad-cursor';
-  // One extra row shows whether there is another page.
-  const limit = filter.limit + 1;
-  const wanted = all([...conditions(filter), position && before(position)]);
+): Promise<CallPage | 'bad-cursor'> {
+  const found = await findCalls(queries, scope, filter);
+  if (found === 'bad-cursor') return found;
+  const { callIds, ...rest } = found;
+  return { calls: await readSummaries(queries, callIds), ...rest };
+}
+
+/** Reads the summaries of a page's calls. Omits calls that retention has just deleted. */
+async function readSummaries(
+  queries: Queries,
+  callIds: readonly string[],
+): Promise<readonly CallSummary[]> {
+  if (callIds.length === 0) return [];
   const { rows } = await queries.query<SummaryColumns>(sql`
-    select ${summaryColumns} from calls
-    where ${'botId' in scope ? all([inScope(scope), wanted]) : inPageOf(scope, wanted, limit)}
-    order by accepted_at desc, call_id desc limit ${limit}`);
-  const page = rows.slice(0, filter.limit);
-  const last = page.at(-1);
-  const queued = page.filter(({ state }) => state === 'queued').map((row) => row.call_id);
+    select ${summaryColumns} from calls where call_id = any(${callIds}::text[])
+    order by accepted_at desc, call_id desc`);
+  const queued = rows.filter(({ state }) => state === 'queued').map((row) => row.call_id);
   const positions = await queuePositions(queries, queued);
-  return {
-    calls: page.map((row) => {
-      const queuePosition = positions.get(row.call_id);
-      return { ...toSummary(row), ...(queuePosition === undefined ? {} : { queuePosition }) };
-    }),
-    ...(rows.length > page.length && last !== undefined ? { nextCursor: writeCursor(last) } : {}),
-  };
-}
-
-export function inScope({ accountId, ...scope }: CallScope | AppScope): Sql {
-  const inAccount = sql`account_id = ${accountId}`;
-  if ('botId' in scope) return sql`${inAccount} and bot_id = ${scope.botId}`;
-  return scope.botIds === 'all'
-    ? inAccount
-    : sql`${inAccount} and bot_id = any(${scope.botIds}::text[])`;
-}
-
-/** Selects each bot's newest calls first, because the index is ordered by bot. */
-function inPageOf({ accountId, botIds }: AppScope, wanted: Sql, limit: number): Sql {
-  const visible =
-    botIds === 'all' ? botsOf(accountId) : sql`select unnest(${botIds}::text[]) as bot_id`;
-  return sql`call_id in (
-    select newest.call_id from (${visible}) as visible
-    cross join lateral (
-      select accepted_at, call_id from calls
-      where account_id = ${accountId} and calls.bot_id = visible.bot_id and ${wanted}
-      order by accepted_at desc, call_id desc limit ${limit}
-    ) as newest
-    order by newest.accepted_at desc, newest.call_id desc limit ${limit})`;
-}
-
-/** Finds the account's bots by skipping through the index, without reading all their calls. */
-function botsOf(accountId: string): Sql {
-  return sql`
-    with recursive known (bot_id) as (
-      (select bot_id from calls where account_id = ${accountId} order by bot_id limit 1)
-      union all
-      select (
-        select bot_id from calls
-        where account_id = ${accountId} and bot_id > known.bot_id order by bot_id limit 1)
-      from known where known.bot_id is not null)
-    select bot_id from known where bot_id is not null`;
-}
-
-function conditions(filter: CallFilter): readonly (Sql | undefined)[] {
-  const { status, state, outcome, idempotencyKey, callIdPrefix, acceptedFrom, acceptedTo } = filter;
-  return [
-    status && sql`status = ${status}`,
-    state && sql`state = ${state}`,
-    outcome && sql`outcome = ${outcome}`,
-    idempotencyKey === undefined ? undefined : sql`idempotency_key = ${idempotencyKey}`,
-    callIdPrefix === undefined ? undefined : startsWith(callIdPrefix),
-    acceptedFrom && sql`accepted_at >= ${acceptedFrom}`,
-    acceptedTo && sql`accepted_at < ${acceptedTo}`,
-  ];
-}
-
-/** Matches a prefix as a range of the primary key. */
-function startsWith(callIdPrefix: string): Sql {
-  const { first, last } = uuidsFrom(callIdPrefix.slice('call-'.length));
-  return sql`call_id between ${`call-${first}`} and ${`call-${last}`}`;
-}
-
-// ── Cursor ───────────────────────────────────────────────────────────────────────────────────────
-// A cursor names a page's last call, in the order (accepted_at, call_id). Calls accepted later are
-// newer, so they don't shift the pages that follow.
-
-type Position = { readonly acceptedAt: Date; readonly callId: string };
-
-function before({ acceptedAt, callId }: Position): Sql {
-  return sql`(accepted_at, call_id) < (${acceptedAt}::timestamptz, ${callId})`;
-}
-
-function writeCursor({ accepted_at, call_id }: SummaryColumns): string {
-  return Buffer.from(`${accepted_at.getTime()}.${call_id}`).toString('base64url');
-}
-
-function readCursor(text: string): Position | undefined {
-  const parts = /^(\d{1,14})\.(call-[0-9A-Za-z-]{1,64})$/.exec(
-    Buffer.from(text, 'base64url').toString('latin1'),
-  );
-  if (parts?.[1] === undefined || parts[2] === undefined) return undefined;
-  return { acceptedAt: new Date(Number(parts[1])), callId: parts[2] };
+  return rows.map((row) => {
+    const queuePosition = positions.get(row.call_id);
+    return { ...toSummary(row), ...(queuePosition === undefined ? {} : { queuePosition }) };
+  });
 }
 
 // ── Rows ─────────────────────────────────────────────────────────────────────────────────────────
@@ -184,6 +96,7 @@ export function toSummary(row: SummaryColumns): CallSummary {
     acceptedAt: row.accepted_at.toISOString(),
     ...verdictOf(row),
     ...(row.trunk === null ? {} : { trunk: row.trunk }),
+    ...(row.campaign === null ? {} : { campaign: row.campaign }),
     ...outcomeOf(row),
     ...(row.sip_status === null ? {} : { sipStatus: row.sip_status }),
     ...(row.reason === null ? {} : { reason: row.reason }),

@@ -7,6 +7,7 @@ import type { Database } from '../store/database.ts';
 import { type Day, dayOf } from '../store/days.ts';
 import type { Queries } from '../store/queries.ts';
 import { sql } from '../store/sql.ts';
+import { inScope } from './call-conditions.ts';
 import type {
   AppScope,
   CallDetails,
@@ -16,13 +17,13 @@ import type {
   TimelineEntry,
 } from './call-queries.ts';
 import {
-  inScope,
   listCalls,
   queuePosition,
   type SummaryColumns,
   summaryColumns,
   toSummary,
 } from './call-summaries.ts';
+import { summarizeCalls } from './call-totals.ts';
 import { readContextFacts } from './context-facts.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
@@ -31,6 +32,7 @@ export function createCallQueries({ pool, reads }: Pick<Database, 'pool' | 'read
   const readsOf = ({ accountId }: CallScope | AppScope): Queries => reads(accountId);
   return {
     list: (scope, filter) => listCalls(readsOf(scope), scope, filter),
+    summary: (scope, period) => summarizeCalls(readsOf(scope), scope, period),
     state: (scope, callId) => stateOf(pool, scope, callId),
     details: (scope, callId) => details(readsOf(scope), scope, callId),
     context: (scope, callId) => context(readsOf(scope), scope, callId),

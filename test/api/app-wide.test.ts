@@ -34,7 +34,7 @@ describe('the requests for all bots of an app', () => {
     const response = await get('/api/public/calls?limit=7&state=ended');
     await get('/api/public/calls', 'app-of-all-bots');
 
-    expect(response.json()).toEqual({ calls: [] });
+    expect(response.json()).toEqual({ calls: [], searched: {} });
     expect(harness.listed).toEqual([
       { scope: own, filter: { limit: 7, state: 'ended' } },
       { scope: { accountId: 'other', botIds: 'all' }, filter: { limit: 50 } },

@@ -41,7 +41,7 @@ describe('the list of calls', () => {
   test('is limited to the account and bot, with 50 calls a page', async () => {
     const response = await ask('/api/public/bot/st-1/calls');
 
-    expect(response.json()).toEqual({ calls: [] });
+    expect(response.json()).toEqual({ calls: [], searched: {} });
     expect(harness.listed).toEqual([
       { scope: { accountId: 'acme', botId: 'st-1' }, filter: { limit: 50 } },
     ]);

@@ -8,7 +8,14 @@ import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import type { CallDetails } from '../../src/interactions/call-queries.ts';
 import type { LiveEvents } from '../../src/live/live-events.ts';
 import { eventually } from '../support/eventually.ts';
-import { apps, type Harness, type ProblemDocument, startHarness, token } from './support.ts';
+import {
+  apps,
+  emptySummary,
+  type Harness,
+  type ProblemDocument,
+  startHarness,
+  token,
+} from './support.ts';
 
 type Followed = Parameters<LiveEvents['follow']>;
 
@@ -42,7 +49,8 @@ beforeEach(async () => {
       },
     },
     calls: {
-      list: async () => ({ calls: [] }),
+      list: async () => ({ calls: [], searched: {} }),
+      summary: async (_scope, period) => emptySummary(period),
       state: async () => undefined,
       details: async ({ accountId }) =>
         accountId === 'acme' ? ({ callId, state: 'answered' } as CallDetails) : undefined,

@@ -51,6 +51,7 @@ describe('/openapi.json', () => {
       '["delete","/api/public/sounds/{soundName}","deleteSound"]',
       '["get","/2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json","readCallAsTwilio"]',
       '["get","/api/public/bot/{botId}/calls","listCalls"]',
+      '["get","/api/public/bot/{botId}/calls/summary","summarizeCalls"]',
       '["get","/api/public/bot/{botId}/calls/{callId}","getCall"]',
       '["get","/api/public/bot/{botId}/calls/{callId}/context","getCallContext"]',
       '["get","/api/public/bot/{botId}/calls/{callId}/events","followCall"]',
@@ -58,6 +59,7 @@ describe('/openapi.json', () => {
       '["get","/api/public/bot/{botId}/events","followEvents"]',
       '["get","/api/public/bot/{botId}/notifications","listDeadLetters"]',
       '["get","/api/public/calls","listCallsOfApp"]',
+      '["get","/api/public/calls/summary","summarizeCallsOfApp"]',
       '["get","/api/public/calls/{callId}","getCallOfApp"]',
       '["get","/api/public/events","followEventsOfApp"]',
       '["get","/api/public/notifications","listDeadLettersOfApp"]',
@@ -111,10 +113,10 @@ describe('/openapi.json', () => {
       if (node['operationId'] === undefined || isInTwiliosForm(node)) return;
       expect(node['security']).toEqual([{ auth: [] }]);
       for (const [status, answer] of Object.entries(node['responses'] as Node)) {
-        const type = status.startsWith('2')
+        const types = status.startsWith('2')
           ? successOf(node['operationId'])
-          : 'application/problem+json';
-        expect(Object.keys(answer['content'] ?? {})).toEqual([type]);
+          : ['application/problem+json'];
+        expect(Object.keys(answer['content'] ?? {})).toEqual(types);
         expect(answer['description']).not.toBe('Default Response');
       }
     });
@@ -159,7 +161,9 @@ describe('/openapi.json', () => {
   });
 });
 
-function successOf(operationId: unknown): string {
+function successOf(operationId: unknown): readonly string[] {
   const streams: unknown[] = ['followEvents', 'followEventsOfApp', 'followCall'];
-  return streams.includes(operationId) ? 'text/event-stream' : 'application/json';
+  const lists: unknown[] = ['listCalls', 'listCallsOfApp'];
+  if (lists.includes(operationId)) return ['application/json', 'text/csv'];
+  return streams.includes(operationId) ? ['text/event-stream'] : ['application/json'];
 }

@@ -13,7 +13,10 @@ import type {
   AppScope,
   CallDetails,
   CallFilter,
+  CallPage,
   CallScope,
+  CallsSummary,
+  SummaryPeriod,
 } from '../../src/interactions/call-queries.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import type { App } from '../../src/store/apps/app-directory.ts';
@@ -70,11 +73,20 @@ const noSounds: ApiServices['sounds'] = {
   ...{ list: unused, find: unused, remove: unused, put: unused },
 };
 
+export function emptySummary({ from, to, timeZone }: SummaryPeriod): CallsSummary {
+  const total = { accepted: 0, answered: 0, people: 0, machines: 0, minutes: 0, outcomes: {} };
+  const period = { from: from.toISOString(), to: to.toISOString(), timeZone };
+  return { ...period, total, bots: [], trunks: [], days: [] };
+}
+
 export type Harness = AsyncDisposable & {
   readonly server: ApiInstance;
   readonly submissions: Submission[];
   readonly ended: string[];
   readonly listed: { scope: CallScope | AppScope; filter: CallFilter }[];
+  /** The next pages of the list of calls. After them, pages are empty. */
+  readonly pages: CallPage[];
+  readonly summarized: { scope: CallScope | AppScope; period: SummaryPeriod }[];
   /** The intake's result for the next dial-out request. */
   result: SubmitResult | Error;
   /** The call that `details` finds. */
@@ -90,6 +102,8 @@ export async function startHarness(
   const submissions: Submission[] = [];
   const ended: string[] = [];
   const listed: Harness['listed'] = [];
+  const pages: CallPage[] = [];
+  const summarized: Harness['summarized'] = [];
   const harness = {
     result: { kind: 'accepted', answer } as Harness['result'],
     call: undefined as CallDetails | undefined,
@@ -129,7 +143,12 @@ export async function startHarness(
     calls: {
       list: async (scope, filter) => {
         listed.push({ scope, filter });
-        return filter.cursor === 'bad' ? 'bad-cursor' : { calls: [] };
+        if (filter.cursor === 'bad') return 'bad-cursor';
+        return pages.shift() ?? { calls: [], searched: {} };
+      },
+      summary: async (scope, period) => {
+        summarized.push({ scope, period });
+        return emptySummary(period);
       },
       state: async (scope) => (scope.accountId === 'acme' ? harness.call?.state : undefined),
       details: async (scope) => (scope.accountId === 'acme' ? harness.call : undefined),
@@ -172,6 +191,8 @@ export async function startHarness(
     submissions,
     ended,
     listed,
+    pages,
+    summarized,
     [Symbol.asyncDispose]: async () => {
       await server.close();
     },

@@ -146,6 +146,7 @@ export async function startRig(
       commands: { run: unused },
       calls: {
         list: unused,
+        summary: unused,
         state: unused,
         details: unused,
         context: unused,

@@ -70,6 +70,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     const page = await queries().list(scope, { limit: 10 });
 
     expect(page).toEqual({
+      searched: {},
       calls: [
         {
           callId: builder.identity.callId,
@@ -101,7 +102,10 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     const endEvent = over.completed() as TerminalEvent;
     await insert(
       row({ ...up.identity, state: 'answered', status: 'answered', answeredAt: at }),
-      row({ ...over.identity, state: 'ended', status: 'completed', answeredAt: at, endEvent }),
+      row({
+        ...{ ...over.identity, state: 'ended', status: 'completed', answeredAt: at, endedAt: at },
+        ...{ endEvent, verdict: 'amd_human_detected' },
+      }),
       row({ ...undetected.identity, state: 'answered', status: 'answered', answeredAt: at }),
     );
     await write([up.amd('amd_human_detected')]);
@@ -139,8 +143,8 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     await insert(
       row({ ...up.identity, state: 'answered', status: 'answered', answeredAt: at }),
       row({
-        ...{ ...over.identity, state: 'ended', status: 'completed', answeredAt: at },
-        endEvent: { ...ended, data },
+        ...{ ...over.identity, state: 'ended', status: 'completed', answeredAt: at, endedAt: at },
+        ...{ endEvent: { ...ended, data }, verdict: 'amd_tone_detected' },
       }),
     );
     await write([up.amd('amd_machine_detected'), ...heard]);
@@ -318,7 +322,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
       { accountId: 'other', botId: 'st-bot' },
       { accountId: 'acme', botId: 'st-other' },
     ]) {
-      expect(await queries().list(other, { limit: 10 })).toEqual({ calls: [] });
+      expect(await queries().list(other, { limit: 10 })).toEqual({ calls: [], searched: {} });
       expect(await queries().details(other, callId)).toBeUndefined();
       expect(await queries().context(other, callId)).toBeUndefined();
       expect(await queries().notifications(other, callId)).toBeUndefined();

@@ -215,11 +215,10 @@ function toRequest(
     target: wanted.target,
     caller: wanted.caller,
     ...(wanted.notifyurl === undefined ? {} : { notifyUrl: wanted.notifyurl }),
-    ringTimeoutMs: wanted.timeoutInMs,
-    ...(wanted.queueTimeoutMs === undefined ? {} : { queueTimeoutMs: wanted.queueTimeoutMs }),
-    ...(wanted.maxDurationMs === undefined ? {} : { maxDurationMs: wanted.maxDurationMs }),
+    ...timesOf(wanted),
     ...(trunk === undefined ? {} : { trunk }),
     metadata: wanted.metadata,
+    ...(wanted.campaign === undefined ? {} : { campaign: wanted.campaign }),
     machineDetection: wanted.machineDetection,
     amd: {
       timers: wanted.timers,
@@ -234,6 +233,14 @@ function toRequest(
       ? {}
       : { amdEventsSubscription: [...new Set(amdEventsSubscription)] }),
     ...(notifyEvents.length === 0 ? {} : { notifyEvents }),
+  };
+}
+
+function timesOf({ timeoutInMs, queueTimeoutMs, maxDurationMs }: Wanted) {
+  return {
+    ringTimeoutMs: timeoutInMs,
+    ...(queueTimeoutMs === undefined ? {} : { queueTimeoutMs }),
+    ...(maxDurationMs === undefined ? {} : { maxDurationMs }),
   };
 }
 

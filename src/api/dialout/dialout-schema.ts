@@ -17,7 +17,7 @@ import {
 import { isSipUser, targetMember } from '../../calls/target/parse-target.ts';
 import { bridgeMember } from '../../calls/transfer/transfer-members.ts';
 import { jsonProblem } from '../../http/stored-json.ts';
-import { plainId } from '../../lib/ids.ts';
+import { identifierUpTo, plainId } from '../../lib/ids.ts';
 import { maxNotifyUrlLength, notifyUrlProblem } from '../../notifier/notify-url.ts';
 
 export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
@@ -46,6 +46,8 @@ const metadata = z.record(z.string(), z.unknown()).superRefine((value, context) 
   const problem = jsonProblem(value, maxMetadataBytes);
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
 });
+
+export const campaignName = identifierUpTo(64).meta({ examples: ['spring'] });
 
 /** The specification allows any number, so we round fractions before we check the bounds. */
 const milliseconds = (from: number, to: number) =>
@@ -166,6 +168,11 @@ export const dialoutSchema = z
     metadata: metadata
       .default({})
       .describe('JSON object passed to the bot in the call context, at most 16 KiB'),
+    campaign: campaignName
+      .optional()
+      .describe(
+        'name of the campaign that the call belongs to. Lists show it and can be filtered by it',
+      ),
     timers: timersSchema.prefault({}).describe('detection timers in milliseconds'),
     machineDetection: z
       .enum(machineDetectionModes)

@@ -6,7 +6,7 @@ import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';
 import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
-import { slotOf } from '../calls/call-slots.ts';
+import { acceptedSlot } from '../calls/call-slots.ts';
 import { fewRows } from '../few-rows.ts';
 
 const lingerMs = 250;
@@ -35,7 +35,7 @@ with settled as (
 insert into call_totals as known (account_id, outcome, status, verdict, slot, bot_id, trunk,
   calls, answered, talk_ms)
 select account_id, coalesce(outcome, 'unknown') as outcome, status, coalesce(verdict, '') as verdict,
-  ${slotOf('accepted_at')} as slot, bot_id, coalesce(trunk, '') as trunk, count(*), count(answered_at),
+  ${acceptedSlot.text} as slot, bot_id, coalesce(trunk, '') as trunk, count(*), count(answered_at),
   coalesce(sum(round(extract(epoch from greatest(ended_at - answered_at, interval '0')) * 1000)), 0)
 from settled
 group by 1, 2, 3, 4, 5, 6, 7

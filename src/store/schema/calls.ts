@@ -1,11 +1,12 @@
 // Calls, their events, their totals, and the idempotency keys of requests.
 
-/** The callee's number in E.164 digits, as an expression on `calls`. Its index needs the same. */
-export const calleeNumber =
-  "coalesce(request #>> '{target,number}', substring(request #>> '{target,user}' from '^\\+([1-9][0-9]{2,14})$'))";
+import { sql } from '../sql.ts';
 
-/** The campaign of the request, as an expression on `calls`. Its index needs the same. */
-export const campaign = "(request ->> 'campaign')";
+/** The callee's number in E.164 digits, as an expression on `calls` that has an index. */
+export const calleeNumber = sql`coalesce(request #>> '{target,number}', substring(request #>> '{target,user}' from '^[+]([1-9][0-9]{2,14})$'))`;
+
+/** The campaign of the request, as an expression on `calls` that has an index. */
+export const campaign = sql`(request ->> 'campaign')`;
 
 export const calls = `
 -- A call is inserted once and updated five or six times within minutes. Free space in each page
@@ -61,10 +62,10 @@ create index calls_by_bot on calls (account_id, bot_id, accepted_at desc, call_i
 create index calls_by_idempotency_key on calls (account_id, idempotency_key)
   where idempotency_key is not null;
 -- The digits of the callee's number. The user part of a sip: target may be a number too.
-create index calls_by_number on calls (account_id, (${calleeNumber}), accepted_at desc)
-  where ${calleeNumber} is not null;
-create index calls_by_campaign on calls (account_id, (${campaign}), accepted_at desc)
-  where ${campaign} is not null;
+create index calls_by_number on calls (account_id, (${calleeNumber.text}), accepted_at desc)
+  where ${calleeNumber.text} is not null;
+create index calls_by_campaign on calls (account_id, (${campaign.text}), accepted_at desc)
+  where ${campaign.text} is not null;
 -- Finds a call by the CallSid that its bot knows.
 create index calls_by_call_sid on calls (substr(encode(sha256(call_id::bytea), 'hex'), 1, 32))
   where request ? 'stream';

@@ -22,7 +22,10 @@ const answered: CallDetails = {
   answeredAt: '2026-11-20T09:00:04.120Z',
 };
 const unused = () => Promise.reject(new Error('not part of this test'));
-const noCalls = { list: unused, state: unused, context: unused, notifications: unused };
+const noCalls = {
+  ...{ list: unused, summary: unused, state: unused },
+  ...{ context: unused, notifications: unused },
+};
 
 type Asked = {
   readonly secret?: string;

@@ -1,0 +1,195 @@
+// Lists calls as JSON or CSV, and sums them up: for one bot, or for all bots of an app.
+
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import {
+  type ApiInstance,
+  acceptedType,
+  botRoute,
+  type Clients,
+  type ContentType,
+} from '../http/http.ts';
+import { badCursor } from '../http/problem.ts';
+import { authenticated, type ProblemStatus, responses } from '../http/route-schema.ts';
+import { csvHeader, csvOfCall } from '../interactions/call-csv.ts';
+import type {
+  AppScope,
+  CallFilter,
+  CallPage,
+  CallQueries,
+  CallScope,
+} from '../interactions/call-queries.ts';
+import { appScopeOf } from './app-scope.ts';
+import {
+  gatherMetadata,
+  type ListQuery,
+  listQuery,
+  maxPageCalls,
+  summaryQuery,
+  toFilter,
+  toSummaryPeriod,
+} from './call-filters.ts';
+import { botParams, callPageSchema } from './call-schemas.ts';
+import { callsSummarySchema } from './call-summary-schema.ts';
+import type { ApiServices } from './services.ts';
+
+export type CallListDependencies = {
+  readonly services: Pick<ApiServices, 'bots' | 'calls'>;
+  readonly clients: Clients;
+};
+
+const listTypes: readonly ContentType[] = ['application/json', 'text/csv'];
+
+const listDescription =
+  'A request searches a bounded number of calls, so `nextCursor` is what says whether the list goes on, not the number of calls. `searched` names the period. With `Accept: text/csv` or `format=csv`, the response is a CSV file of the whole list, up to 100,000 calls or one minute of searching. If it stops there, its last line is `# nextCursor=` and the cursor.';
+
+const summaryDescription =
+  'The gateway keeps these totals as calls end, so a summary costs the same however many calls there are. `from` and `to` must be quarters of an hour, at most 92 days apart. Without them, and without `day`, the summary is of today. Totals are kept for 400 days.';
+
+export function registerCallLists(server: ApiInstance, deps: CallListDependencies): void {
+  const { clients, services } = deps;
+  const problems = [400, 401, 403, 404, 406] as const;
+  const ofBot = (request: FastifyRequest): CallScope => ({
+    accountId: clients.appOf(request).accountId,
+    botId: clients.botOf(request).botId,
+  });
+  registerPair(server, deps, {
+    ...{ prefix: '/api/public/bot/:botId/calls', params: botParams, problems, scopeOf: ofBot },
+    list: {
+      operationId: 'listCalls',
+      summary: 'List a bot’s calls, newest first (the interactions view)',
+    },
+    sum: { operationId: 'summarizeCalls', summary: 'Sum up a bot’s calls' },
+  });
+  registerPair(server, deps, {
+    ...{ prefix: '/api/public/calls', problems: [400, 401, 403, 406] },
+    scopeOf: (request) => appScopeOf(services.bots, clients.appOf(request)),
+    list: {
+      operationId: 'listCallsOfApp',
+      summary: 'List the calls of all the app’s bots, newest first (the interactions view)',
+    },
+    sum: { operationId: 'summarizeCallsOfApp', summary: 'Sum up the calls of all the app’s bots' },
+  });
+}
+
+type Named = { readonly operationId: string; readonly summary: string };
+
+type Pair = {
+  readonly prefix: string;
+  readonly params?: typeof botParams;
+  readonly problems: readonly ProblemStatus[];
+  readonly scopeOf: (request: FastifyRequest) => CallScope | Promise<AppScope>;
+  readonly list: Named;
+  readonly sum: Named;
+};
+
+function registerPair(
+  server: ApiInstance,
+  { services: { calls }, clients }: CallListDependencies,
+  { prefix, params, problems, scopeOf, list, sum }: Pair,
+): void {
+  const access = params === undefined ? { scope: 'Dialout' as const } : botRoute('Dialout');
+  const common = { tags: ['calls'], ...(params === undefined ? {} : { params }), ...authenticated };
+
+  server.route({
+    method: 'GET',
+    url: prefix,
+    onRequest: clients.require({ ...access, contentTypes: listTypes }),
+    preValidation: gatherMetadata,
+    schema: {
+      ...{ ...list, ...common, description: listDescription, querystring: listQuery },
+      response: listResponses(problems),
+    },
+    handler: async (request, reply) => {
+      const filter = toFilter(request.query, clients.appOf(request));
+      const search: Search = { calls, scope: await scopeOf(request), filter };
+      if (!isCsvWanted(request)) return await pageOf(search);
+      return await sendCsv(reply, search, request.query.limit);
+    },
+  });
+
+  server.route({
+    method: 'GET',
+    url: `${prefix}/summary`,
+    onRequest: clients.require(access),
+    schema: {
+      ...{ ...sum, ...common, description: summaryDescription, querystring: summaryQuery },
+      response: responses('The summary', callsSummarySchema, problems),
+    },
+    handler: async (request) =>
+      await calls.summary(await scopeOf(request), toSummaryPeriod(request.query, new Date())),
+  });
+}
+
+function listResponses(problems: readonly ProblemStatus[]) {
+  const { 200: page, ...others } = responses('A page of calls', callPageSchema, problems);
+  const content = { ...page.content, 'text/csv': { schema: z.string() } };
+  return { 200: { ...page, content }, ...others };
+}
+
+// ── Pages ────────────────────────────────────────────────────────────────────────────────────────
+
+type Search = {
+  readonly calls: CallQueries;
+  readonly scope: CallScope | AppScope;
+  readonly filter: CallFilter;
+};
+
+async function pageOf({ calls, scope, filter }: Search): Promise<CallPage> {
+  const page = await calls.list(scope, filter);
+  if (page === 'bad-cursor') throw badCursor();
+  return page;
+}
+
+// ── CSV ──────────────────────────────────────────────────────────────────────────────────────────
+
+/** The bounds of one CSV file, after which the client continues with the cursor. */
+const maxCsvCalls = 100_000;
+const maxCsvMs = 60_000;
+
+function isCsvWanted({ query, headers }: { query: ListQuery; headers: FastifyRequest['headers'] }) {
+  const { format } = query;
+  return format === undefined
+    ? acceptedType(headers.accept, listTypes) === 'text/csv'
+    : format === 'csv';
+}
+
+/** Reads the first page before it begins the response, so that an error has its status. */
+async function sendCsv(
+  reply: FastifyReply,
+  search: Search,
+  maxCalls = maxCsvCalls,
+): Promise<FastifyReply> {
+  const limit = Math.min(maxCalls, maxPageCalls);
+  const first = await pageOf({ ...search, filter: { ...search.filter, limit } });
+  void reply.headers({
+    'content-type': 'text/csv; charset=utf-8; header=present',
+    'content-disposition': 'attachment; filename="calls.csv"',
+  });
+  return await reply.send(Readable.from(csvPages(search, first, maxCalls)));
+}
+
+/** Yields one page at a time, when the client has read the one before. */
+async function* csvPages(
+  search: Search,
+  first: CallPage,
+  maxCalls: number,
+): AsyncGenerator<string> {
+  const until = performance.now() + maxCsvMs;
+  yield csvHeader;
+  let page = first;
+  let left = maxCalls;
+  for (;;) {
+    const { calls, nextCursor } = page;
+    if (calls.length > 0) yield calls.map(csvOfCall).join('');
+    left -= calls.length;
+    if (nextCursor === undefined) return;
+    if (left <= 0 || performance.now() > until) {
+      yield `# nextCursor=${nextCursor}\r\n`;
+      return;
+    }
+    const limit = Math.min(left, maxPageCalls);
+    page = await pageOf({ ...search, filter: { ...search.filter, limit, cursor: nextCursor } });
+  }
+}

@@ -1,0 +1,66 @@
+// The schema of a summary of calls.
+
+import { z } from 'zod';
+import { callOutcomes } from '../calls/contract/call-words.ts';
+import { timestamp } from '../calls/contract/timestamp.ts';
+
+const count = z.number().int().min(0);
+
+const counts = {
+  accepted: count.describe('all calls of the period, also those that have not ended'),
+  answered: count,
+  people: count.describe('ended calls with the verdict `amd_human_detected`'),
+  machines: count.describe(
+    'ended calls with the verdict `amd_machine_detected` or `amd_tone_detected`',
+  ),
+  minutes: z.number().min(0).describe('from the answer to the end, over all ended calls'),
+  outcomes: z
+    .partialRecord(z.enum(callOutcomes), count)
+    .describe('ended calls by outcome; outcomes without calls are left out'),
+};
+
+const exampleCounts = {
+  accepted: 1_200,
+  answered: 700,
+  people: 400,
+  machines: 270,
+  minutes: 512.25,
+  outcomes: { completed: 430, machine: 270, busy: 200, 'no-answer': 300 },
+};
+
+export const callsSummarySchema = z
+  .object({
+    from: timestamp,
+    to: timestamp,
+    timeZone: z.string(),
+    total: z.object(counts),
+    bots: z
+      .array(z.object({ botId: z.string(), ...counts }))
+      .readonly()
+      .describe('the bot with the most calls first'),
+    trunks: z
+      .array(z.object({ trunk: z.string().optional(), ...counts }))
+      .readonly()
+      .describe(
+        'the trunk with the most calls first; calls without a trunk have an entry without one',
+      ),
+    days: z
+      .array(z.object({ day: z.string().describe('`YYYY-MM-DD` in `timeZone`'), ...counts }))
+      .readonly()
+      .describe('every day of the period, in order'),
+  })
+  .meta({
+    id: 'CallsSummary',
+    description: 'A call belongs to the time at which it was accepted.',
+    examples: [
+      {
+        from: '2026-11-23T23:00:00.000Z',
+        to: '2026-11-24T23:00:00.000Z',
+        timeZone: 'Europe/Berlin',
+        total: exampleCounts,
+        bots: [{ botId: 'st-1b2c3d', ...exampleCounts }],
+        trunks: [{ trunk: 'carrier', ...exampleCounts }],
+        days: [{ day: '2026-11-24', ...exampleCounts }],
+      },
+    ],
+  });

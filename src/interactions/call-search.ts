@@ -1,0 +1,370 @@
+// Finds the calls of a page, newest first, without ever scanning the table. A request examines a
+// bounded number of rows in the order of an index. If that isn't enough to fill the page, the page
+// says which period was searched, and its cursor continues from there, even if it has no calls.
+//
+// - `callIdPrefix`, `idempotencyKey`, `number` and `campaign` are keys of indexes. If a filter has
+//   several of them, the first one chooses the index, and we check the others row by row.
+// - Calls that haven't been settled have an index of their own. It finds all calls that are waiting
+//   or up.
+// - For an outcome, a verdict or the status of an ended call, the totals say which quarters of an
+//   hour have matching settled calls. All others are skipped. A value that no call has is therefore
+//   found out in a moment.
+// - All other searches, e.g. for metadata, examine the calls of each bot.
+//
+// Rows are examined in windows that grow while the time allows, because a row takes a microsecond
+// in memory, but a hundred on a slow disk.
+
+import { callOutcomes, callStates } from '../calls/contract/call-words.ts';
+import { amdEventNames } from '../calls/detection/amd-event.ts';
+import { slotMs } from '../store/calls/call-slots.ts';
+import type { Queries } from '../store/queries.ts';
+import { all, type Sql, sql } from '../store/sql.ts';
+import {
+  inScope,
+  type KeyFilter,
+  keyConditions,
+  otherConditions,
+  visibleBots,
+} from './call-conditions.ts';
+import type { AppScope, CallFilter, CallScope } from './call-queries.ts';
+
+/** The bounds of one request. */
+export type SearchBounds = {
+  /** Rows in the first window, shared by all bots. */
+  readonly firstRows: number;
+  /** Further windows are examined until a request has examined this many rows. */
+  readonly maxRows: number;
+  /** No further window begins after this time. */
+  readonly budgetMs: number;
+};
+
+const defaultBounds: SearchBounds = { firstRows: 1_000, maxRows: 20_000, budgetMs: 80 };
+/** Rows of each bot in a window, even if the account has very many bots. */
+const minRowsPerBot = 50;
+const windowGrowth = 4;
+/** A few thousand calls are unsettled at most, unless NATS has been away for long. */
+const maxUnsettledRows = 5_000;
+
+export type FoundCalls = {
+  readonly callIds: readonly string[];
+  readonly nextCursor?: string;
+  readonly searched: { readonly from?: string; readonly to?: string };
+};
+
+export async function findCalls(
+  queries: Queries,
+  scope: CallScope | AppScope,
+  filter: CallFilter,
+  bounds: SearchBounds = defaultBounds,
+): Promise<FoundCalls | 'bad-cursor'> {
+  const cursor = filter.cursor === undefined ? undefined : readCursor(filter.cursor);
+  if (filter.cursor !== undefined && cursor === undefined) return 'bad-cursor';
+  const { acceptedFrom, acceptedTo } = filter;
+  const start = older(cursor, acceptedTo && beginningOf(acceptedTo));
+  const search = { queries, scope, filter, bounds };
+  const { found, end } = await searchFrom(search, start);
+  const page = found.slice(0, filter.limit);
+  const last = page.at(-1);
+  const next = found.length > page.length ? last : end;
+  const from = next?.acceptedAt ?? acceptedFrom;
+  return {
+    callIds: page.map(({ callId }) => callId),
+    ...(next === undefined ? {} : { nextCursor: writeCursor(next) }),
+    searched: {
+      ...(from === undefined ? {} : { from: from.toISOString() }),
+      ...(start === undefined ? {} : { to: start.acceptedAt.toISOString() }),
+    },
+  };
+}
+
+type Search = {
+  readonly queries: Queries;
+  readonly scope: CallScope | AppScope;
+  readonly filter: CallFilter;
+  readonly bounds: SearchBounds;
+};
+
+/**
+ * The newest matching calls, at least `limit + 1` if there are as many. `end` is the position where
+ * the search stopped. Undefined if it has reached the oldest call.
+ */
+type Result = { readonly found: readonly Position[]; readonly end: Position | undefined };
+
+async function searchFrom(search: Search, start: Position | undefined): Promise<Result> {
+  const { filter, bounds } = search;
+  const source = sourceOf(filter);
+  const usesTotals = canSkip(filter, source);
+  // Calls may settle at any time, so we look at the unsettled ones first. Otherwise we might miss a
+  // call that settles in between.
+  const unsettled = usesTotals ? await examineUnsettled(search, start) : nothing;
+  const found = new Map<string, Position>();
+  const add = (one: Position): void => {
+    found.set(one.callId, one);
+  };
+  unsettled.found.forEach(add);
+  const isSpent = budgetOf(bounds);
+  let end = start;
+  let { firstRows: rows } = bounds;
+  let examined: Examined;
+  do {
+    const whole = { before: end, from: undefined, rows };
+    const window = usesTotals ? await skipTo(search, source, whole) : whole;
+    examined = window === undefined ? nothing : await examine(search, source, window);
+    examined.found.forEach(add);
+    if (examined.end !== undefined) rows = Math.min(rows * windowGrowth, bounds.maxRows);
+    end = examined.end ?? (window?.from && beginningOf(window.from));
+  } while (end !== undefined && found.size <= filter.limit && !isSpent(examined.examined));
+  const reached = newer(end, unsettled.end);
+  return {
+    found: [...found.values()].filter((one) => isWithin(one, reached)).sort(compare),
+    end: reached,
+  };
+}
+
+const nothing: Examined = { found: [], end: undefined, examined: 0 };
+
+/** Returns a function that adds examined rows, and says whether a request may examine more. */
+function budgetOf({ maxRows, budgetMs }: SearchBounds): (rows: number) => boolean {
+  const startedAt = performance.now();
+  let total = 0;
+  return (rows) => {
+    total += rows;
+    return total >= maxRows || performance.now() - startedAt > budgetMs;
+  };
+}
+
+// ── Where to look ────────────────────────────────────────────────────────────────────────────────
+
+type Source = KeyFilter | 'unsettled' | 'bots';
+
+const keys: readonly KeyFilter[] = ['callIdPrefix', 'idempotencyKey', 'number', 'campaign'];
+const settledStatuses = ['completed', 'failed', 'machineDetected'] as const;
+
+function keyOf(filter: CallFilter): KeyFilter | undefined {
+  return keys.find((key) => filter[key] !== undefined);
+}
+
+function sourceOf(filter: CallFilter): Source {
+  const { state = 'ended', status = 'completed' } = filter;
+  const isOpen = state !== 'ended' || callStates.some((open) => open === status);
+  return keyOf(filter) ?? (isOpen ? 'unsettled' : 'bots');
+}
+
+/** Whether the totals tell where settled calls with this outcome, verdict or status are. */
+function canSkip({ outcome, verdict, status }: CallFilter, source: Source): boolean {
+  const isInTotals = [outcome, verdict, status].some((value) => value !== undefined);
+  return isInTotals && (source === 'bots' || source === 'campaign');
+}
+
+/**
+ * Moves a window to the newest quarter of an hour that may have matching calls.
+ *
+ * @returns undefined if no settled call before the window matches
+ */
+async function skipTo(search: Search, source: Source, window: Window): Promise<Window | undefined> {
+  const slot = await newestSlot(search, window.before);
+  if (slot === undefined) return undefined;
+  const before = older(window.before, beginningOf(new Date(slot.getTime() + slotMs)));
+  // A campaign may be small, so we don't stop at every quarter of an hour.
+  return { ...window, before, ...(source === 'bots' && { from: slot }) };
+}
+
+/** Finds the newest quarter of an hour that has settled calls which may match. */
+async function newestSlot(
+  { queries, scope, filter }: Search,
+  before: Position | undefined,
+): Promise<Date | undefined> {
+  const { outcome, status, verdict, acceptedFrom } = filter;
+  const oldest = acceptedFrom && new Date(acceptedFrom.getTime() - slotMs);
+  const isExclusive = before?.callId === '';
+  const period = all([
+    inScope(scope),
+    oldest && sql`slot > ${oldest}`,
+    before && (isExclusive ? sql`slot < ${before.acceptedAt}` : sql`slot <= ${before.acceptedAt}`),
+  ]);
+  const { rows } = await queries.query<{ slot: Date | null }>(sql`
+    select max(newest.slot) as slot
+    from unnest(${outcome === undefined ? callOutcomes : [outcome]}::text[]) as o (outcome)
+    cross join unnest(${status === undefined ? settledStatuses : [status]}::text[]) as s (status)
+    cross join unnest(${verdict === undefined ? ['', ...amdEventNames] : [verdict]}::text[]) as v (verdict)
+    cross join lateral (
+      select slot from call_totals t
+      where t.outcome = o.outcome and t.status = s.status and t.verdict = v.verdict and ${period}
+      order by slot desc limit 1
+    ) as newest`);
+  return rows[0]?.slot ?? undefined;
+}
+
+// ── Windows ──────────────────────────────────────────────────────────────────────────────────────
+
+type Window = {
+  readonly before: Position | undefined;
+  readonly from: Date | undefined;
+  readonly rows: number;
+};
+
+type Examined = Result & { readonly examined: number };
+
+type WindowColumns = {
+  readonly examined: number;
+  readonly last_at: Date | null;
+  readonly last_id: string | null;
+  readonly found_ids: readonly string[] | null;
+  readonly found_at: readonly Date[] | null;
+};
+
+async function examine(search: Search, source: Source, window: Window): Promise<Examined> {
+  const { scope, filter } = search;
+  if (source === 'bots') return await examineBots(search, window);
+  if (source === 'unsettled') return await examineUnsettled(search, window.before, window.rows);
+  const others = keys.filter((key) => key !== source).flatMap((key) => conditionOf(filter, key));
+  const inSource = all([sql`account_id = ${scope.accountId}`, ...conditionOf(filter, source)]);
+  const matches = all([inScope(scope), ...others, ...otherConditions(filter)]);
+  return await examineOne(search, windowOf(search, { inSource, matches }, window), window.rows);
+}
+
+async function examineUnsettled(
+  search: Search,
+  before: Position | undefined,
+  rows = maxUnsettledRows,
+): Promise<Examined> {
+  const { scope, filter } = search;
+  const inKeys = keys.flatMap((key) => conditionOf(filter, key));
+  const matches = all([inScope(scope), ...inKeys, ...otherConditions(filter)]);
+  const inSource = sql`end_published_at is null`;
+  const window = { before, from: undefined, rows };
+  return await examineOne(search, windowOf(search, { inSource, matches }, window), rows);
+}
+
+async function examineOne({ queries }: Search, window: Sql, rows: number): Promise<Examined> {
+  const result = await queries.query<WindowColumns>(window);
+  return merge(result.rows, rows);
+}
+
+/** Examines the newest calls of each bot, because the index is ordered by bot. */
+async function examineBots(search: Search, window: Window): Promise<Examined> {
+  const { queries, scope, filter } = search;
+  const { rows: bots } = await queries.query<{ bot_id: string }>(visibleBots(scope));
+  if (bots.length === 0) return { found: [], end: undefined, examined: 0 };
+  const conditions = otherConditions(filter);
+  const share = Math.floor(window.rows / bots.length);
+  // Without conditions, every row matches.
+  const rows = conditions.length === 0 ? filter.limit + 1 : Math.max(share, minRowsPerBot);
+  const inSource = sql`account_id = ${scope.accountId} and calls.bot_id = bot.bot_id`;
+  const newest = windowOf(search, { inSource, matches: all(conditions) }, { ...window, rows });
+  const result = await queries.query<WindowColumns>(sql`
+    select newest.* from unnest(${bots.map((bot) => bot.bot_id)}::text[]) as bot (bot_id)
+    cross join lateral (${newest}) as newest`);
+  return merge(result.rows, rows);
+}
+
+function conditionOf(filter: CallFilter, key: KeyFilter): readonly Sql[] {
+  const value = filter[key];
+  return value === undefined ? [] : [keyConditions[key](value)];
+}
+
+/**
+ * Examines the newest rows of a source. The rows come out of the innermost query in order, and
+ * `array_agg` keeps that order.
+ */
+function windowOf(
+  { filter: { acceptedFrom, limit } }: Search,
+  { inSource, matches }: { readonly inSource: Sql; readonly matches: Sql },
+  { before, from = acceptedFrom, rows }: Window,
+): Sql {
+  const period = all([
+    inSource,
+    acceptedFrom && sql`accepted_at >= ${acceptedFrom}`,
+    from && sql`accepted_at >= ${from}`,
+    before && isBefore(before),
+  ]);
+  const first = limit + 1;
+  return sql`
+    select count(*)::integer as examined,
+      (array_agg(accepted_at))[count(*)::integer] as last_at,
+      (array_agg(call_id))[count(*)::integer] as last_id,
+      (array_agg(call_id) filter (where matches))[1:${first}::integer] as found_ids,
+      (array_agg(accepted_at) filter (where matches))[1:${first}::integer] as found_at
+    from (
+      select accepted_at, call_id, ${matches} as matches from calls
+      where ${period} order by accepted_at desc, call_id desc limit ${rows}
+    ) as examined`;
+}
+
+/**
+ * Merges the windows of several bots. Where a window is full, the bot has further calls, so the
+ * search has only reached the newest of these ends.
+ */
+function merge(windows: readonly WindowColumns[], rows: number): Examined {
+  let end: Position | undefined;
+  for (const { examined, last_at: acceptedAt, last_id: callId } of windows) {
+    if (examined < rows || acceptedAt === null || callId === null) continue;
+    end = newer(end, { acceptedAt, callId });
+  }
+  const reached = end;
+  const found = windows.flatMap(({ found_ids: ids, found_at: times }) =>
+    (ids ?? []).flatMap((callId, index) => {
+      const acceptedAt = times?.[index];
+      return acceptedAt === undefined ? [] : [{ acceptedAt, callId }];
+    }),
+  );
+  return {
+    found: found.filter((one) => isWithin(one, reached)),
+    end,
+    examined: windows.reduce((sum, { examined }) => sum + examined, 0),
+  };
+}
+
+// ── Positions ────────────────────────────────────────────────────────────────────────────────────
+// Calls are listed in the order (accepted_at, call_id), newest first. A cursor names the position
+// of the last call that was examined. Calls accepted later are newer, so they don't shift the pages
+// that follow.
+
+type Position = {
+  readonly acceptedAt: Date;
+  /** Empty for the position after all calls that were accepted at `acceptedAt` or later. */
+  readonly callId: string;
+};
+
+function beginningOf(acceptedAt: Date): Position {
+  return { acceptedAt, callId: '' };
+}
+
+/** Orders newer positions first. */
+function compare(one: Position, other: Position): number {
+  const byTime = other.acceptedAt.getTime() - one.acceptedAt.getTime();
+  if (byTime !== 0) return byTime;
+  return one.callId === other.callId ? 0 : one.callId > other.callId ? -1 : 1;
+}
+
+function isWithin(one: Position, end: Position | undefined): boolean {
+  return end === undefined || compare(one, end) <= 0;
+}
+
+function newer(one: Position | undefined, other: Position | undefined): Position | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return compare(one, other) <= 0 ? one : other;
+}
+
+function older(one: Position | undefined, other: Position | undefined): Position | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return compare(one, other) <= 0 ? other : one;
+}
+
+function isBefore({ acceptedAt, callId }: Position): Sql {
+  return callId === ''
+    ? sql`accepted_at < ${acceptedAt}::timestamptz`
+    : sql`(accepted_at, call_id) < (${acceptedAt}::timestamptz, ${callId})`;
+}
+
+function writeCursor({ acceptedAt, callId }: Position): string {
+  return Buffer.from(`${acceptedAt.getTime()}.${callId}`).toString('base64url');
+}
+
+function readCursor(text: string): Position | undefined {
+  const parts = /^(\d{1,14})\.(call-[0-9A-Za-z-]{1,64}|)$/.exec(
+    Buffer.from(text, 'base64url').toString('latin1'),
+  );
+  if (parts?.[1] === undefined || parts[2] === undefined) return undefined;
+  return { acceptedAt: new Date(Number(parts[1])), callId: parts[2] };
+}

@@ -1,0 +1,115 @@
+// Sums up the calls of a period. Settled calls are in `call_totals`, which the gateway updates as
+// calls end. We only count the calls that haven't been settled, of which there are few. A call
+// becomes settled and counted in one statement, so a summary has each call exactly once.
+
+import { type CallOutcome, callOutcomes } from '../calls/contract/call-words.ts';
+import { beginningOfDay, dayAfter, dayAt, type LocalDay } from '../lib/local-days.ts';
+import { acceptedSlot } from '../store/calls/call-slots.ts';
+import type { Queries } from '../store/queries.ts';
+import { sql } from '../store/sql.ts';
+import { inScope } from './call-conditions.ts';
+import type {
+  AppScope,
+  CallCounts,
+  CallScope,
+  CallsSummary,
+  SummaryPeriod,
+} from './call-queries.ts';
+
+type Row = {
+  readonly kind: 'total' | 'bot' | 'trunk' | 'day';
+  /** The bot, the trunk (empty if there is no trunk), or the number of the day, from 1. */
+  readonly name: string | null;
+  readonly outcome: CallOutcome | '';
+  readonly verdict: string;
+  readonly calls: number;
+  readonly answered: number;
+  readonly talk_ms: number;
+};
+
+export async function summarizeCalls(
+  queries: Queries,
+  scope: CallScope | AppScope,
+  { from, to, timeZone }: SummaryPeriod,
+): Promise<CallsSummary> {
+  const days = daysIn(from, to, timeZone);
+  const beginnings = days.map((day) => beginningOfDay(day, timeZone).toISOString());
+  const { rows } = await queries.query<Row>(sql`
+    with counted as (
+      select bot_id, trunk, slot, outcome, verdict, calls, answered, talk_ms from call_totals
+      where ${inScope(scope)} and slot >= ${from} and slot < ${to}
+      union all
+      select bot_id, coalesce(trunk, ''), ${acceptedSlot}, coalesce(outcome, ''), coalesce(verdict, ''),
+        1, case when answered_at is null then 0 else 1 end,
+        coalesce(round(extract(epoch from greatest(ended_at - answered_at, interval '0')) * 1000), 0)::bigint
+      from calls
+      where end_published_at is null and ${inScope(scope)} and accepted_at >= ${from} and accepted_at < ${to}
+    ), cube as materialized (
+      select bot_id, trunk, width_bucket(slot, ${beginnings}::timestamptz[]) as day, outcome, verdict,
+        sum(calls) as calls, sum(answered) as answered, sum(talk_ms) as talk_ms
+      from counted group by 1, 2, 3, 4, 5
+    )
+    select case grouping(bot_id, trunk, day) when 3 then 'bot' when 5 then 'trunk' when 6 then 'day' else 'total' end as kind,
+      coalesce(bot_id, trunk, day::text) as name, outcome, verdict,
+      sum(calls)::double precision as calls, sum(answered)::double precision as answered,
+      sum(talk_ms)::double precision as talk_ms
+    from cube
+    group by grouping sets ((outcome, verdict), (bot_id, outcome, verdict), (trunk, outcome, verdict), (day, outcome, verdict))`);
+  const named = (kind: Row['kind']) => countsByName(rows.filter((row) => row.kind === kind));
+  const byDay = named('day');
+  return {
+    ...{ from: from.toISOString(), to: to.toISOString(), timeZone },
+    total: countsOf(rows.filter(({ kind }) => kind === 'total')),
+    bots: mostFirst(named('bot')).map(([botId, counts]) => ({ botId, ...counts })),
+    trunks: mostFirst(named('trunk')).map(([trunk, counts]) => ({
+      ...(trunk === '' ? {} : { trunk }),
+      ...counts,
+    })),
+    days: days.map((day, index) => ({ day, ...(byDay.get(String(index + 1)) ?? countsOf([])) })),
+  };
+}
+
+function daysIn(from: Date, to: Date, timeZone: string): readonly LocalDay[] {
+  const days: LocalDay[] = [];
+  const last = dayAt(new Date(to.getTime() - 1), timeZone);
+  for (let day = dayAt(from, timeZone); day <= last; day = dayAfter(day)) days.push(day);
+  return days;
+}
+
+function countsByName(rows: readonly Row[]): ReadonlyMap<string, CallCounts> {
+  const byName = new Map<string, Row[]>();
+  for (const row of rows) {
+    const name = row.name ?? '';
+    byName.set(name, [...(byName.get(name) ?? []), row]);
+  }
+  return new Map([...byName].map(([name, own]) => [name, countsOf(own)]));
+}
+
+function mostFirst(counts: ReadonlyMap<string, CallCounts>): readonly [string, CallCounts][] {
+  return [...counts].sort(
+    ([name, one], [otherName, other]) =>
+      other.accepted - one.accepted || (name < otherName ? -1 : 1),
+  );
+}
+
+const machineVerdicts: readonly string[] = ['amd_machine_detected', 'amd_tone_detected'];
+const minuteMs = 60_000;
+
+function countsOf(rows: readonly Row[]): CallCounts {
+  const sum = (value: (row: Row) => number): number =>
+    rows.reduce((total, row) => total + value(row), 0);
+  const callsIf = (holds: (row: Row) => boolean): number =>
+    sum((row) => (holds(row) ? row.calls : 0));
+  const outcomes = callOutcomes.flatMap((outcome) => {
+    const calls = callsIf((row) => row.outcome === outcome);
+    return calls === 0 ? [] : [[outcome, calls] as const];
+  });
+  return {
+    accepted: sum(({ calls }) => calls),
+    answered: sum(({ answered }) => answered),
+    people: callsIf(({ verdict }) => verdict === 'amd_human_detected'),
+    machines: callsIf(({ verdict }) => machineVerdicts.includes(verdict)),
+    minutes: Math.round((sum((row) => row.talk_ms) / minuteMs) * 100) / 100,
+    outcomes: Object.fromEntries(outcomes),
+  };
+}
