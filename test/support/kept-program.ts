@@ -3,6 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 
 export type KeptProgram = {
   /** The id of the program's own process. */
@@ -52,10 +53,11 @@ export async function keepProgram(options: KeptProgramOptions): Promise<KeptProg
   };
 }
 
+/** A program that has ended is a zombie until its shell waits for it. */
 function isAlive(pid: number): boolean {
   try {
-    process.kill(pid, 0);
-    return true;
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return !stat.slice(stat.lastIndexOf(')') + 2).startsWith('Z');
   } catch {
     return false;
   }
