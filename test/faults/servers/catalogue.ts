@@ -143,9 +143,9 @@ const fullDiskOfNats: ServerFault = {
     return {
       end: async () => {
         await Promise.all(disks?.nats.map((disk) => disk.empty()) ?? []);
-        // nats-server turns JetStream off when its disk is full, until it is restarted.
+        // A nats-server whose disk was full needs a restart, and doesn't stop on SIGTERM.
         for (const node of nats.nodes) {
-          await node.stop();
+          await node.kill();
           await node.start();
         }
         await nats.untilReady();

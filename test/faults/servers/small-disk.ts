@@ -37,6 +37,8 @@ export async function mountSmallDisk(): Promise<SmallDisk | undefined> {
     isMounted = false;
   };
   process.once('exit', unmount);
+  // Without a handler, the process would end without the event `exit`.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
   const filler = join(folder, 'filler');
   return {
     folder,
