@@ -33,6 +33,9 @@ function fileFor(name: (typeof secretVariables)[number]) {
   return z.string().optional().describe(`Path of a file that contains ${name}, in its place.`);
 }
 
+/** Enough for some 10,000 calls, so that a small number can't be mistaken for megabytes. */
+const minNatsMaxBytes = 64 * 1_024 * 1_024;
+
 const environment = z.object({
   HTTP_HOST: z.string().default('127.0.0.1').describe('Address that the API listens on.'),
   HTTP_PORT: port.default(3000).describe('Port of the API. 0 selects a free port.'),
@@ -90,6 +93,20 @@ const environment = z.object({
     .regex(/^[A-Za-z0-9_-]+$/, 'must be letters, digits, _ and - only')
     .default('offhook')
     .describe('First token of all NATS subjects and prefix of all stream names.'),
+  NATS_REPLICAS: z
+    .enum(['1', '3', '5'], 'must be 1, 3 or 5')
+    .optional()
+    .describe(
+      'How many servers of a NATS cluster keep each stream that the gateway creates: 1, 3 or 5. Default: 3 in a cluster, otherwise 1.',
+    ),
+  NATS_MAX_BYTES: z.coerce
+    .number()
+    .int()
+    .min(minNatsMaxBytes)
+    .optional()
+    .describe(
+      'Maximum size of the calls stream, in bytes. The oldest events are removed first. The other streams get half as much in total. Default: no limit.',
+    ),
   NATS_SERVER_BIN: z
     .string()
     .optional()
@@ -341,6 +358,8 @@ function natsOf(env: z.infer<typeof environment>) {
     url: env.NATS_URL,
     access: natsAccess(env),
     prefix: env.NATS_PREFIX,
+    replicas: env.NATS_REPLICAS === undefined ? undefined : Number(env.NATS_REPLICAS),
+    maxBytes: env.NATS_MAX_BYTES,
     serverProgram: env.NATS_SERVER_BIN,
     searchPath: env.PATH,
   };

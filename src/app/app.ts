@@ -122,7 +122,7 @@ async function openApp(environment: Environment): Promise<App> {
   const media = await openMedia(environment, sip.beyondLaptop);
 
   const sounds = openSounds(environment, storage, sip.beyondLaptop);
-  const contexts = await openContextStore(events.connection);
+  const contexts = openContextStore(events.connection);
   // We count the calls in the registry, but we can't create the registry until later.
   let activeCalls = (): number => 0;
   const callCount = (): number => activeCalls();

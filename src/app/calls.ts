@@ -25,6 +25,7 @@ import { createIntake, type IntakePorts } from '../dialout/intake.ts';
 import { SecondLegs } from '../dialout/second-legs.ts';
 import { eventsOfCall } from '../events/call-stream.ts';
 import { sendDialHint, serveDialHints } from '../events/hints.ts';
+import { isAway } from '../events/nats-away.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { traceHeadersOf } from '../lib/trace-context.ts';
 import { owedFor } from '../notifier/owed.ts';
@@ -218,9 +219,15 @@ function openRecovery(
       settle: (callId) => out.settle(callId),
       noteLegsGone: (callId) => out.noteLegsGone(callId),
       // If the database has been restored from a backup, the stream may contain events that the
-      // database lacks.
-      eventsOnStream: async (call) =>
-        connection.connected() ? await eventsOfCall(connection, call) : [],
+      // database lacks. But a call must not wait for its end until a stream is back.
+      eventsOnStream: async (call) => {
+        if (!connection.connected()) return [];
+        return await eventsOfCall(connection, call).catch((error: unknown) => {
+          if (!isAway(error)) throw error;
+          logger.warn({ err: error, callId: call.callId }, 'cannot read the events of a call');
+          return [];
+        });
+      },
       underWay: () => sip.onTheWire(),
       isUnderWay: (callId) => out.holds(callId),
     },

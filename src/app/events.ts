@@ -1,12 +1,12 @@
 // Connects to the configured NATS server, or starts an embedded one under DATA_DIR. Then creates
-// the streams and buckets.
+// the streams and buckets. While the server is away, this happens in the background.
 
 import { startNatsServer } from '../embedded/nats/nats-server.ts';
 import { connectEvents, type EventConnection } from '../events/connection.ts';
 import { withoutCredentials } from '../events/nats-access.ts';
 import type { NatsStatus } from '../events/nats-status.ts';
 import type { RunningPublisher } from '../events/publisher.ts';
-import { ensureStreams } from '../events/streams.ts';
+import { StreamKeeper } from '../events/stream-keeper.ts';
 import type { Environment } from './environment.ts';
 
 export type Events = {
@@ -23,27 +23,31 @@ export type Events = {
 export async function openEvents(environment: Environment): Promise<Events> {
   const { config, logger, closers } = environment;
   const url = config.nats.url ?? (await openNatsServer(environment));
+  const isAlone = config.nats.url === undefined;
   const connection = await connectEvents({
     url,
     access: config.nats.access,
     prefix: config.nats.prefix,
     name: `offhook ${config.nodeId}`,
     logger,
-    isAlone: config.nats.url === undefined,
+    isAlone,
+    mayStartWithout: true,
   }).catch((error: unknown) => {
-    throw config.nats.url === undefined
-      ? error
-      : new Error('the NATS at NATS_URL cannot be used', { cause: error });
+    throw isAlone ? error : new Error('the NATS at NATS_URL cannot be used', { cause: error });
   });
   closers.add('NATS connection', () => connection.close());
-  await ensureStreams(connection, config.retention);
+  const { replicas, maxBytes } = config.nats;
+  const settings = { ...config.retention, replicas, maxBytes };
+  const keeper = new StreamKeeper({ connection, settings, isAlone, logger });
+  closers.add('streams', () => keeper.stop());
+  await keeper.start();
   const address = withoutCredentials(url);
   let backlog: RunningPublisher['backlog'] = () => ({ waitingEvents: 0, oldestWaitingMs: 0 });
   return {
     connection,
     // Programs on this machine may use the private server, but runtime.json doesn't repeat the
     // credentials of NATS_URL.
-    url: config.nats.url === undefined ? url : address,
+    url: isAlone ? url : address,
     address,
     status: () => ({ ...connection.status(), ...backlog() }),
     report: (publisher) => {

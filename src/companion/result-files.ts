@@ -5,12 +5,9 @@
 
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { StorageType } from '@nats-io/jetstream';
 import { type ObjectInfo, type ObjectStore, Objm } from '@nats-io/obj';
-import { nanos } from '@nats-io/transport-node';
 import type { EventConnection } from '../events/connection.ts';
-
-const dayMs = 86_400_000;
+import { streamNames } from '../events/subjects.ts';
 
 export type ResultFile = {
   readonly size: number;
@@ -25,32 +22,13 @@ export type ResultFiles = {
   open(name: string): Promise<ResultFile | undefined>;
 };
 
-/**
- * Test runners know the store as `test-results`. A gateway with a different prefix on the same NATS
- * server must not share the store.
- */
-export function resultBucket(prefix: string): string {
-  return prefix === 'offhook' ? 'test-results' : `${prefix}-test-results`;
-}
-
-/** Creates the bucket if it is missing. Files are kept for `retentionDays`. */
-export async function ensureResultBucket(
-  { prefix, jetstream, manager }: EventConnection,
-  retentionDays: number,
-): Promise<void> {
-  const bucket = resultBucket(prefix);
-  const maxAge = nanos(retentionDays * dayMs);
-  await new Objm(jetstream).create(bucket, { ttl: maxAge, storage: StorageType.File });
-  const { config } = await manager.streams.info(`OBJ_${bucket}`);
-  if (config.max_age !== maxAge) await manager.streams.update(config.name, { max_age: maxAge });
-}
-
-/** Opens the result file store, whose bucket `ensureResultBucket` must have created. */
+/** Opens the result file store. The gateway creates its bucket with the streams. */
 export function createResultFiles(connection: EventConnection): ResultFiles {
   const opened = async (): Promise<ObjectStore> => {
     // Otherwise the request would wait for the reconnect until its time-out.
     if (!connection.connected()) throw new Error('NATS is unreachable');
-    return await new Objm(connection.jetstream).open(resultBucket(connection.prefix), false);
+    const { resultBucket } = streamNames(connection.prefix);
+    return await new Objm(connection.jetstream).open(resultBucket, false);
   };
   return {
     async put(name, content) {

@@ -5,6 +5,7 @@
 // if a handler fails, a process dies, or two nodes share a consumer. So handlers must be idempotent
 // and can't rely on the order.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   AckPolicy,
   type ConsumerConfig,
@@ -13,9 +14,12 @@ import {
   type JsMsg,
 } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 import type { EventConnection } from './connection.ts';
+import { isAway, NatsUnavailable } from './nats-away.ts';
+import { reasonOf } from './nats-status.ts';
 import { deadLetterSubject } from './subjects.ts';
 
 /**
@@ -37,6 +41,9 @@ const redeliveryDelaysMs = [200, 1_000, 2_000, 5_000] as const;
  * that every item is bad.
  */
 const maxFailuresInRow = 3;
+
+/** How often a consumer whose stream is away tries to start. */
+const startRetryMs = 1_000;
 
 export type Read<Item> =
   | { readonly ok: true; readonly item: Item }
@@ -73,36 +80,108 @@ export type BatchConsumer = {
 
 type Held<Item> = { readonly message: JsMsg; readonly item: Item };
 
+/**
+ * Starts the consumer. If NATS or the stream is away, this happens as soon as it's back.
+ *
+ * @throws the server's error if it can't change the existing consumer
+ */
 export async function startBatchConsumer<Item>(
   connection: EventConnection,
   options: BatchConsumerOptions<Item>,
 ): Promise<BatchConsumer> {
-  const { stream, filterSubject } = options;
-  const durable = `${connection.prefix}_${options.name}`;
-  const maxHeld = options.maxBatch * batchesAhead;
-  await ensureConsumer(connection, stream, {
-    durable_name: durable,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(acknowledgeWaitMs),
-    deliver_policy: DeliverPolicy.All,
-    max_ack_pending: maxHeld,
-    max_deliver: -1,
-    ...(filterSubject === undefined ? {} : { filter_subject: filterSubject }),
-  });
+  const { logger, name } = options;
   const pump = new Pump(connection, options);
+  const stopping = new AbortController();
+  let messages: ConsumerMessages | undefined;
+  const start = async (): Promise<void> => {
+    if (!connection.connected() || connection.streams.isAway(options.stream)) {
+      throw new NatsUnavailable(`the stream ${options.stream} is away`);
+    }
+    messages = await consume(connection, options, pump);
+  };
+  let starting: Promise<void> | undefined;
+  try {
+    await start();
+  } catch (error) {
+    if (!isAway(error)) throw error;
+    logger.warn({ err: error, consumer: name }, 'a consumer starts later');
+    starting = keepStarting(start, stopping.signal, options);
+  }
+  return {
+    stop: async () => {
+      stopping.abort();
+      pump.halt();
+      await starting;
+      if (messages !== undefined) await endConsumption(connection, messages);
+      await pump.giveBack();
+    },
+  };
+}
+
+async function keepStarting(
+  start: () => Promise<void>,
+  signal: AbortSignal,
+  { logger, name }: Pick<BatchConsumerOptions<never>, 'logger' | 'name'>,
+): Promise<void> {
+  let logged = '';
+  for (;;) {
+    await pause(startRetryMs, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return;
+    try {
+      await start();
+      logger.info({ consumer: name }, 'a consumer has started');
+      return;
+    } catch (error) {
+      const reason = reasonOf(error);
+      if (reason !== logged) logger.warn({ err: error, consumer: name }, 'a consumer starts later');
+      logged = reason;
+    }
+  }
+}
+
+async function consume<Item>(
+  connection: EventConnection,
+  { stream, filterSubject, name, maxBatch, logger }: BatchConsumerOptions<Item>,
+  pump: Pump<Item>,
+): Promise<ConsumerMessages> {
+  const durable = `${connection.prefix}_${name}`;
+  const maxHeld = maxBatch * batchesAhead;
+  const ensure = () =>
+    ensureConsumer(connection, stream, {
+      durable_name: durable,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(acknowledgeWaitMs),
+      deliver_policy: DeliverPolicy.All,
+      max_ack_pending: maxHeld,
+      max_deliver: -1,
+      ...(filterSubject === undefined ? {} : { filter_subject: filterSubject }),
+    });
+  await ensure();
   const consumer = await connection.jetstream.consumers.get(stream, durable);
   const messages = await consumer.consume({
     max_messages: maxHeld,
     expires: connection.pullExpiresMs,
     callback: (message) => pump.take(message),
   });
-  return {
-    stop: async () => {
-      pump.halt();
-      await endConsumption(connection, messages);
-      await pump.giveBack();
-    },
-  };
+  inBackground(recreate(messages, ensure, logger), logger, 'watching a consumer');
+  return messages;
+}
+
+/**
+ * Creates the consumer again if the server has lost it, e.g. together with its stream. The client
+ * then goes on by itself.
+ */
+async function recreate(
+  messages: ConsumerMessages,
+  ensure: () => Promise<void>,
+  logger: Logger,
+): Promise<void> {
+  for await (const status of messages.status()) {
+    if (status.type !== 'consumer_not_found') continue;
+    await ensure().catch((error: unknown) =>
+      logger.warn({ err: error }, 'cannot create a lost consumer again'),
+    );
+  }
 }
 
 class Pump<Item> {

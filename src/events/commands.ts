@@ -45,7 +45,7 @@ export function serveCommands(
   handler: AnswerCommand,
   logger: Logger,
 ): { stop(): void } {
-  const subscription = connection.nats.subscribe(`${connection.prefix}.command.*`, {
+  return connection.subscribe(`${connection.prefix}.command.*`, {
     callback: (error, message) => {
       if (error !== null) {
         logger.warn({ err: error }, 'the subscription for commands failed');
@@ -54,7 +54,6 @@ export function serveCommands(
       inBackground(answer(message, handler, logger), logger, 'serving a command');
     },
   });
-  return { stop: () => subscription.unsubscribe() };
 }
 
 type Refusal = Extract<CommandReply, { readonly ok: false }>;

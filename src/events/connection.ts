@@ -8,14 +8,22 @@ import {
   jetstream,
   jetstreamManager,
 } from '@nats-io/jetstream';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import {
+  connect,
+  errors,
+  type Msg,
+  type NatsConnection,
+  type Subscription,
+} from '@nats-io/transport-node';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
 import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
-import { accessOptions, type NatsAccess } from './nats-access.ts';
+import { accessOptions, type NatsAccess, withoutCredentials } from './nats-access.ts';
+import { isAway, isWithoutJetStream, NatsUnavailable } from './nats-away.ts';
 import { explainRefusal } from './nats-refusal.ts';
 import type { Backlog, NatsStatus } from './nats-status.ts';
+import { StreamStates } from './stream-states.ts';
 
 /**
  * Short, because calls are in progress. The jitter keeps the nodes from reconnecting all at the
@@ -29,6 +37,13 @@ const maxPingsOut = 2;
 const connectTimeoutMs = 5_000;
 const firstConnectTimeoutMs = 15_000;
 const firstConnectRetryMs = 250;
+/** Used instead of `firstConnectTimeoutMs` if the gateway can start without NATS. */
+const startWithoutAfterMs = 3_000;
+const laterConnectRetryMs = 1_000;
+/** How often we log that NATS is still unreachable. */
+const logAgainMs = 60_000;
+const jetStreamMissing =
+  'NATS is reachable, but JetStream is not enabled on it (nats-server -js), or the server has disabled it (see its log)';
 /** Time-out for JetStream API requests. */
 const requestTimeoutMs = 5_000;
 
@@ -59,18 +74,35 @@ export type ConnectOptions = {
   readonly firstConnectTimeoutMs?: number;
   /** Time-out of one attempt. */
   readonly connectTimeoutMs?: number;
+  /**
+   * True if the caller can work without NATS. If no server is up in time, the connection is made
+   * later, in the background. Default: false.
+   */
+  readonly mayStartWithout?: boolean;
+};
+
+export type Subscribing = {
+  readonly queue?: string;
+  readonly callback: (error: Error | null, message: Msg) => void;
 };
 
 export type EventConnection = {
   readonly prefix: string;
+  /** @throws NatsUnavailable before the first connection, as do the next two */
   readonly nats: NatsConnection;
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
+  /** Which streams are away or have too few replicas. `StreamKeeper` fills it in. */
+  readonly streams: StreamStates;
   /** Duration of one pull request. */
   readonly pullExpiresMs: number;
   connected(): boolean;
   /** What is known about the servers and the streams. The publisher adds its events. */
   status(): Omit<NatsStatus, keyof Backlog>;
+  /** Subscribes now, or as soon as a server is connected for the first time. */
+  subscribe(subject: string, subscribing: Subscribing): { stop(): void };
+  /** Calls `listener` after each connection and each reconnect. */
+  onConnected(listener: () => void): void;
   /**
    * Publishes a message on its subject's stream and returns the message's sequence there. Rejects
    * if the stream rejects the message, or if no acknowledgement arrives in time or before a
@@ -84,59 +116,182 @@ export type EventConnection = {
 /**
  * Connects to NATS. Retries for a while, in case the server is still starting.
  *
- * @throws Error if the server isn't up in time, or if JetStream isn't enabled on the server
+ * @throws Error if the server refuses us, or if JetStream isn't enabled on it. Unless
+ *   `mayStartWithout` is set, also if the server isn't up in time.
  */
 export async function connectEvents(options: ConnectOptions): Promise<EventConnection> {
-  const nats = await firstConnect(options);
-  let disconnectedSince: Date | undefined;
-  const messages = new AcknowledgedPublishing(nats);
-  const watching = watchStatus(nats, options.logger, (now) => {
-    disconnectedSince = now ? undefined : (disconnectedSince ?? new Date());
-    // Acknowledgements for messages sent over the old connection are lost.
-    if (now) messages.abandon(new Error('reconnected'));
-  });
-  inBackground(watching, options.logger, 'watching the NATS connection');
-  let manager: JetStreamManager;
-  try {
-    manager = await jetstreamManager(nats, { timeout: requestTimeoutMs });
-  } catch (error) {
-    await nats.close();
-    throw new Error('NATS is reachable, but JetStream is not enabled on it (nats-server -js)', {
-      cause: error,
-    });
-  }
-  return {
-    prefix: options.prefix,
-    nats,
-    jetstream: jetstream(nats, { timeout: requestTimeoutMs }),
-    manager,
-    pullExpiresMs: options.isAlone === true ? pullAloneExpiresMs : pullExpiresMs,
-    connected: () => disconnectedSince === undefined && !nats.isClosed(),
-    status: () => ({
-      isConnected: disconnectedSince === undefined && !nats.isClosed(),
-      server: nats.getServer(),
-      ...(disconnectedSince === undefined ? {} : { disconnectedSince }),
-      ...{ streamsAway: [], streamsWithFewerReplicas: [] },
-    }),
-    put: (subject, payload, putOptions) => messages.put(subject, payload, putOptions),
-    close: () => closeWithin(nats),
-  };
+  const connection = new Connection(options);
+  await connection.open();
+  return connection;
 }
 
-/** `refusal` names the variable to correct, if the server can be reached. */
-export class NatsUnavailable extends Error {
-  readonly refusal: string | undefined;
+/** Everything that exists once a server has been connected for the first time. */
+type Link = {
+  readonly nats: NatsConnection;
+  readonly jetstream: JetStreamClient;
+  readonly manager: JetStreamManager;
+  readonly messages: AcknowledgedPublishing;
+};
 
-  constructor(message: string, options: ErrorOptions & { readonly refusal: string | undefined }) {
-    super(options.refusal === undefined ? message : `${message}: ${options.refusal}`, options);
-    this.refusal = options.refusal;
+class Connection implements EventConnection {
+  readonly prefix: string;
+  readonly streams: StreamStates = new StreamStates();
+  readonly pullExpiresMs: number;
+  readonly #options: ConnectOptions;
+  readonly #closed = new AbortController();
+  readonly #listeners: (() => void)[] = [];
+  /** Subscriptions to make at the first connection. */
+  readonly #later = new Set<(nats: NatsConnection) => void>();
+  #link: Link | undefined;
+  #disconnectedSince: Date | undefined = new Date();
+
+  constructor(options: ConnectOptions) {
+    this.#options = options;
+    this.prefix = options.prefix;
+    this.pullExpiresMs = options.isAlone === true ? pullAloneExpiresMs : pullExpiresMs;
+  }
+
+  async open(): Promise<void> {
+    const { mayStartWithout, logger } = this.#options;
+    try {
+      await this.#use(await firstConnect(this.#options));
+    } catch (error) {
+      if (mayStartWithout !== true || !isAway(error)) throw error;
+      logger.warn({ err: error }, 'NATS is unreachable; the gateway starts without it');
+      inBackground(this.#keepConnecting(), logger, 'connecting to NATS');
+      return;
+    }
+    await this.#checkJetStream();
+  }
+
+  get nats(): NatsConnection {
+    return this.#linked().nats;
+  }
+
+  get jetstream(): JetStreamClient {
+    return this.#linked().jetstream;
+  }
+
+  get manager(): JetStreamManager {
+    return this.#linked().manager;
+  }
+
+  connected(): boolean {
+    return this.#disconnectedSince === undefined && this.#link?.nats.isClosed() === false;
+  }
+
+  status(): Omit<NatsStatus, keyof Backlog> {
+    const since = this.#disconnectedSince;
+    return {
+      isConnected: this.connected(),
+      server: this.#link?.nats.getServer() ?? withoutCredentials(this.#options.url),
+      ...(since === undefined ? {} : { disconnectedSince: since }),
+      ...this.streams.status(),
+    };
+  }
+
+  subscribe(subject: string, subscribing: Subscribing): { stop(): void } {
+    let subscription: Subscription | undefined;
+    const subscribe = (nats: NatsConnection): void => {
+      subscription = nats.subscribe(subject, subscribing);
+    };
+    if (this.#link === undefined) this.#later.add(subscribe);
+    else subscribe(this.#link.nats);
+    return {
+      stop: () => {
+        this.#later.delete(subscribe);
+        subscription?.unsubscribe();
+      },
+    };
+  }
+
+  onConnected(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async put(subject: string, payload: string, options?: PutOptions): Promise<number> {
+    return await this.#linked().messages.put(subject, payload, options);
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    if (this.#link !== undefined) await closeWithin(this.#link.nats);
+  }
+
+  #linked(): Link {
+    if (this.#link === undefined) throw new NatsUnavailable('NATS is not connected yet');
+    return this.#link;
+  }
+
+  /**
+   * @throws Error if JetStream isn't enabled. Unless `mayStartWithout` is set, also if it doesn't
+   *   respond, e.g. because most servers of the cluster are down.
+   */
+  async #checkJetStream(): Promise<void> {
+    try {
+      await this.manager.getAccountInfo();
+    } catch (error) {
+      if (this.#options.mayStartWithout === true && isAway(error)) return;
+      await this.close();
+      throw isWithoutJetStream(error)
+        ? new Error(jetStreamMissing, { cause: error })
+        : new Error('NATS is reachable, but JetStream does not respond', { cause: error });
+    }
+  }
+
+  async #keepConnecting(): Promise<void> {
+    const { logger } = this.#options;
+    const { signal } = this.#closed;
+    let loggedMs = performance.now();
+    while (!signal.aborted) {
+      await pause(laterConnectRetryMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        const nats = await firstConnect({ ...this.#options, firstConnectTimeoutMs: 0 });
+        if (signal.aborted) return await nats.close();
+        await this.#use(nats);
+        logger.info({ server: nats.getServer() }, 'NATS is connected');
+        return;
+      } catch (error) {
+        if (performance.now() - loggedMs < logAgainMs) continue;
+        loggedMs = performance.now();
+        logger.warn({ err: error }, 'NATS is still unreachable');
+      }
+    }
+  }
+
+  async #use(nats: NatsConnection): Promise<void> {
+    const options = { timeout: requestTimeoutMs };
+    const messages = new AcknowledgedPublishing(nats);
+    this.#link = {
+      ...{ nats, messages, jetstream: jetstream(nats, options) },
+      // With the check, this would wait for the server.
+      manager: await jetstreamManager(nats, { ...options, checkAPI: false }),
+    };
+    this.#disconnectedSince = undefined;
+    const watching = watchStatus(nats, this.#options.logger, (isConnected) => {
+      if (isConnected) this.#onReconnected(messages);
+      else this.#disconnectedSince ??= new Date();
+    });
+    inBackground(watching, this.#options.logger, 'watching the NATS connection');
+    for (const subscribe of this.#later) subscribe(nats);
+    this.#later.clear();
+    for (const listener of this.#listeners) listener();
+  }
+
+  #onReconnected(messages: AcknowledgedPublishing): void {
+    this.#disconnectedSince = undefined;
+    // Acknowledgements for messages sent over the old connection are lost.
+    messages.abandon(new Error('reconnected'));
+    for (const listener of this.#listeners) listener();
   }
 }
 
 async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
   const { url, access = {} } = options;
   const { servers, ...how } = accessOptions(url, access);
-  const deadline = performance.now() + (options.firstConnectTimeoutMs ?? firstConnectTimeoutMs);
+  const patienceMs = options.mayStartWithout === true ? startWithoutAfterMs : firstConnectTimeoutMs;
+  const deadline = performance.now() + (options.firstConnectTimeoutMs ?? patienceMs);
   for (;;) {
     try {
       return await connect({

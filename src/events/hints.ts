@@ -22,7 +22,7 @@ export function serveDialHints(
   wake: (source: CallSource) => void,
   logger: Logger,
 ): { stop(): void } {
-  const subscription = connection.nats.subscribe(hintSubject(connection.prefix), {
+  return connection.subscribe(hintSubject(connection.prefix), {
     queue: 'dialers',
     callback: (error, message) => {
       if (error !== null) {
@@ -33,7 +33,6 @@ export function serveDialHints(
       if (read.success) wake(read.data.trunk);
     },
   });
-  return { stop: () => subscription.unsubscribe() };
 }
 
 function parsed(text: string): unknown {
@@ -49,9 +48,8 @@ function parsed(text: string): unknown {
  * right away. Callers must also query periodically, because messages can get lost.
  */
 export function watchEvents(
-  { nats, prefix }: EventConnection,
+  connection: EventConnection,
   onPublished: () => void,
 ): { stop(): void } {
-  const subscription = nats.subscribe(`${prefix}.call.>`, { callback: () => onPublished() });
-  return { stop: () => subscription.unsubscribe() };
+  return connection.subscribe(`${connection.prefix}.call.>`, { callback: () => onPublished() });
 }

@@ -11,6 +11,8 @@ export type NatsStatus = Backlog & {
   readonly disconnectedSince?: Date;
   /** Names of streams and buckets that can't be used now, e.g. because they have no leader. */
   readonly streamsAway: readonly string[];
+  /** Names of the servers that hold a copy of a stream but don't respond to its leader. */
+  readonly serversAway?: readonly string[];
   readonly streamsWithFewerReplicas: readonly FewerReplicas[];
 };
 
@@ -31,3 +33,7 @@ export type FewerReplicas = {
   readonly replicas: number;
   readonly wanted: number;
 };
+
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -127,12 +127,12 @@ export async function requestNodeAlive(
 }
 
 function serve(
-  { nats }: EventConnection,
+  connection: EventConnection,
   { subject, ...options }: { readonly subject: string; readonly queue?: string },
   logger: Logger,
   respond: (text: string) => Promise<unknown>,
 ): { stop(): void } {
-  const subscription = nats.subscribe(subject, {
+  return connection.subscribe(subject, {
     ...options,
     callback: (error, message) => {
       if (error !== null) {
@@ -151,7 +151,6 @@ function serve(
       inBackground(responding, logger, 'responding to another node');
     },
   });
-  return { stop: () => subscription.unsubscribe() };
 }
 
 /** @returns undefined if no reply arrived in time, or if NATS is unreachable */

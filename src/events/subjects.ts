@@ -81,5 +81,7 @@ export function streamNames(prefix: string) {
      * NATS server must not share the bucket.
      */
     contextBucket: prefix === 'offhook' ? 'call-context' : `${prefix}-call-context`,
+    /** Test runners store their files under this name. The same holds for the prefix. */
+    resultBucket: prefix === 'offhook' ? 'test-results' : `${prefix}-test-results`,
   } as const;
 }

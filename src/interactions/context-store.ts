@@ -2,7 +2,7 @@
 // back: contexts are built from the events in the database.
 
 import { JetStreamApiError } from '@nats-io/jetstream';
-import { Kvm } from '@nats-io/kv';
+import { type KV, Kvm } from '@nats-io/kv';
 import type { z } from 'zod';
 import { callContextSchema } from '../calls/contract/call-context.ts';
 import { type Immutable, matching, sequence } from '../calls/contract/schema.ts';
@@ -34,10 +34,16 @@ export function contextKey(call: { readonly botId: string; readonly callId: stri
   return `${call.botId}.${call.callId}`;
 }
 
-/** Opens the bucket. `ensureStreams` must have created it before. */
-export async function openContextStore(connection: EventConnection): Promise<ContextStore> {
+/** Opens the bucket, which the gateway creates with the streams. NATS may be away. */
+export function openContextStore(connection: EventConnection): ContextStore {
   const name = streamNames(connection.prefix).contextBucket;
-  const bucket = await new Kvm(connection.jetstream).open(name);
+  let opened: Promise<KV> | undefined;
+  // This makes no request, but it needs a connection.
+  const bucket = (): Promise<KV> => {
+    const { jetstream } = connection;
+    opened ??= new Kvm(jetstream).open(name);
+    return opened;
+  };
   // Per NATS ADR-8, this is the subject for a key, and the revision is the last message's sequence.
   const subjectOf = (key: string) => `$KV.${name}.${key}`;
   return {
@@ -53,7 +59,7 @@ export async function openContextStore(connection: EventConnection): Promise<Con
       }
     },
     revisionOf: async (key) => {
-      const entry = await bucket.get(key);
+      const entry = await (await bucket()).get(key);
       if (entry === null) return { eventSequence: 0, revision: 0 };
       const context = entry.operation === 'PUT' ? parseContext(entry.string()) : undefined;
       return { eventSequence: context?.eventSequence ?? 0, revision: entry.revision };

@@ -82,13 +82,17 @@ function natsState(nats: ServerFacts['nats'], now: Date): Omit<ServerLine, keyof
     return {
       state: 'impaired',
       affects: `${count(nats.streamsAway.length, 'stream')} can't be used. Calls continue. ${waiting}`,
-      detail: nats.streamsAway.join(', '),
+      detail: `${nats.streamsAway.join(', ')}${silentServers(nats)}`,
     };
   }
   const few = nats.streamsWithFewerReplicas.map(
     ({ stream, replicas, wanted }) => `${stream} has ${replicas} of ${count(wanted, 'replica')}`,
   );
   return { state: 'up', ...(few.length === 0 ? {} : { detail: few.join(', ') }) };
+}
+
+function silentServers({ serversAway = [] }: Pick<NatsStatus, 'serversAway'>): string {
+  return serversAway.length === 0 ? '' : `; no response from ${serversAway.join(', ')}`;
 }
 
 function natsAway(nats: ServerFacts['nats']): Omit<ServerLine, keyof Stateless> {

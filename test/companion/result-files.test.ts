@@ -7,15 +7,12 @@ import { Objm } from '@nats-io/obj';
 import { millis } from '@nats-io/transport-node';
 import fastify from 'fastify';
 import { beforeAll, describe, expect, test } from 'vitest';
-import {
-  createResultFiles,
-  ensureResultBucket,
-  type ResultFile,
-  resultBucket,
-} from '../../src/companion/result-files.ts';
+import { createResultFiles, type ResultFile } from '../../src/companion/result-files.ts';
 import { createResultLinks, linkBase } from '../../src/companion/test-runs/result-links.ts';
+import { ensureStreams } from '../../src/events/streams.ts';
+import { streamNames } from '../../src/events/subjects.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
-import { startTestNats } from '../support/nats.ts';
+import { startTestNats, withParts } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
 import { openBucket } from './test-runs-support.ts';
 
@@ -25,7 +22,7 @@ describe('result files', () => {
   const nats = forSuite(startTestNats);
   const connection = forSuite(() => nats.connect());
   beforeAll(async () => {
-    await ensureResultBucket(connection, 1);
+    await ensureStreams(connection, { eventDays: 1, contextHours: 1 });
   });
 
   async function put(name: string, content: Buffer): Promise<void> {
@@ -63,7 +60,7 @@ describe('result files', () => {
     const manager = Object.create(connection.manager, {
       direct: { value: counting },
     }) as typeof connection.manager;
-    const file = await createResultFiles({ ...connection, manager }).open('long');
+    const file = await createResultFiles(withParts(connection, { manager })).open('long');
     const content = file?.content[Symbol.asyncIterator]();
 
     for (let taken = 1; taken <= 3; taken += 1) {
@@ -93,7 +90,7 @@ describe('result files', () => {
     await put('forged', randomBytes(2 * chunkBytes));
     const bucket = await openBucket(connection);
     const info = await bucket.info('forged');
-    const name = resultBucket(connection.prefix);
+    const name = streamNames(connection.prefix).resultBucket;
     const meta = `$O.${name}.M.${Buffer.from('forged').toString('base64url')}`;
     const digest = `SHA-256=${randomBytes(32).toString('base64url')}=`;
     const { nuid, size, chunks } = info ?? {};
@@ -132,12 +129,12 @@ describe('result files', () => {
   });
 
   test('are kept for the configured time, also in an existing bucket', async () => {
-    await ensureResultBucket(connection, 3);
+    await ensureStreams(connection, { eventDays: 3, contextHours: 1 });
 
     const { ttl } = await (await openBucket(connection)).status();
 
     expect(millis(ttl)).toBe(3 * 86_400_000);
-    expect(resultBucket('offhook')).toBe('test-results');
+    expect(streamNames('offhook').resultBucket).toBe('test-results');
   });
 });
 

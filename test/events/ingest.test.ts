@@ -8,7 +8,7 @@ import { streamNames } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { dataRefusal } from '../../src/store/sql-errors.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestNats } from '../support/nats.ts';
+import { startTestNats, withParts } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
 
 const body = z.looseObject({ _id: z.string().min(1).max(64), status: z.string().optional() });
@@ -220,7 +220,7 @@ describe('ingest', () => {
       order.push('stored');
       return stored;
     };
-    const consumer = await ingest({ ...connection, put: putLater }, () => undefined);
+    const consumer = await ingest(withParts(connection, { put: putLater }), () => undefined);
 
     publish(connection, 'st-bot', 'not json');
     await eventually(() => order.length === 1, 'the letter is being written');

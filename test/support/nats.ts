@@ -51,3 +51,16 @@ export async function startTestNats(): Promise<TestNats> {
     },
   };
 }
+
+/** Returns the same connection, but with `parts` in place of its own. */
+export function withParts(
+  connection: EventConnection,
+  parts: Partial<EventConnection>,
+): EventConnection {
+  return new Proxy(connection, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(name in parts ? parts : target, name);
+      return typeof value === 'function' && !(name in parts) ? value.bind(target) : value;
+    },
+  });
+}

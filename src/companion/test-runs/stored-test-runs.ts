@@ -8,7 +8,7 @@ import { jsonRows } from '../../store/json-rows.ts';
 import { all, type Sql, sql } from '../../store/sql.ts';
 import { dataRefusal } from '../../store/sql-errors.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
-import { createResultFiles, ensureResultBucket, type ResultFiles } from '../result-files.ts';
+import { createResultFiles, type ResultFiles } from '../result-files.ts';
 import { type PublishedTestRun, publishedTestRun, type TestRun } from './test-run-schema.ts';
 
 export type RunKey = {
@@ -103,8 +103,7 @@ export async function botsOfRun(
 const maxBatch = 50;
 
 export async function followTestRuns(dependencies: CompanionDependencies): Promise<BatchConsumer> {
-  const { config, database, bots, events, clock, logger } = dependencies;
-  await ensureResultBucket(events, config.retention.eventDays);
+  const { database, bots, events, clock, logger } = dependencies;
   return await startIngestConsumer(events, {
     kind: 'testruns',
     schema: publishedTestRun,

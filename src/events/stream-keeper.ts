@@ -1,0 +1,149 @@
+// Creates missing streams and buckets at startup and after each connection, and watches them. If
+// NATS, a stream or its leader is away, it tries again until all streams can be used, and
+// `StreamStates` says which can't.
+
+import type { StreamInfo } from '@nats-io/jetstream';
+import type { Logger } from '../lib/logger.ts';
+import { type Repetition, repeat } from '../lib/repeat.ts';
+import type { EventConnection } from './connection.ts';
+import { isAway } from './nats-away.ts';
+import { reasonOf } from './nats-status.ts';
+import {
+  createStream,
+  ensureStream,
+  replicasFor,
+  type StreamSettings,
+  streamInfo,
+  type WantedStream,
+  wantedStreams,
+} from './streams.ts';
+
+/** How often we look at streams that can all be used. */
+const checkIntervalMs = 15_000;
+const checkAloneIntervalMs = 60_000;
+/** How often we try again while a stream is away. */
+const retryIntervalMs = 1_000;
+/** A leader hears from each of its replicas every second. */
+const replicaSilenceNs = 10_000_000_000;
+
+export type StreamKeeperOptions = {
+  readonly connection: EventConnection;
+  readonly settings: StreamSettings;
+  /** True if no other gateway uses this server. Then we look at its streams less often. */
+  readonly isAlone: boolean;
+  readonly logger: Logger;
+};
+
+export class StreamKeeper {
+  readonly #options: StreamKeeperOptions;
+  readonly #wanted: readonly WantedStream[];
+  /** Streams that this process has created, updated, or found to be as configured. */
+  readonly #ensured = new Set<string>();
+  #repetition: Repetition | undefined;
+  #lastCheckMs = Number.NEGATIVE_INFINITY;
+  #isDue = false;
+
+  constructor(options: StreamKeeperOptions) {
+    this.#options = options;
+    this.#wanted = wantedStreams(options.connection.prefix, options.settings);
+  }
+
+  /**
+   * Ensures all streams once, and from then on in the background.
+   *
+   * @throws Error if a stream can't be created because of a mistake in the configuration
+   */
+  async start(): Promise<void> {
+    const { connection, logger, isAlone } = this.#options;
+    if (connection.connected()) {
+      for (const error of await this.#check()) if (!isAway(error)) throw error;
+    }
+    connection.onConnected(() => {
+      this.#isDue = true;
+    });
+    const intervalMs = isAlone ? checkAloneIntervalMs : checkIntervalMs;
+    this.#repetition = repeat({ name: 'streams', everyMs: retryIntervalMs, logger }, async () => {
+      if (!connection.connected()) return;
+      const isResting = performance.now() - this.#lastCheckMs < intervalMs;
+      const { streamsAway } = connection.status();
+      if (isResting && !this.#isDue && streamsAway.length === 0) return;
+      await this.#check();
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#repetition?.stop();
+  }
+
+  /** @returns the errors of the streams that can't be used */
+  async #check(): Promise<readonly unknown[]> {
+    this.#isDue = false;
+    this.#lastCheckMs = performance.now();
+    const replicas = replicasFor(this.#options.connection, this.#options.settings);
+    const silent = new Set<string>();
+    const results = await Promise.all(
+      this.#wanted.map(async (wanted) => {
+        try {
+          const info = await this.#ensure(wanted, replicas);
+          for (const name of silentServers(info)) silent.add(name);
+          this.#note(info, replicas);
+          return [];
+        } catch (error) {
+          this.#noteAway(wanted.name, error);
+          return [error];
+        }
+      }),
+    );
+    this.#options.connection.streams.setServersAway([...silent]);
+    return results.flat();
+  }
+
+  async #ensure(wanted: WantedStream, replicas: number): Promise<StreamInfo> {
+    const { connection, logger } = this.#options;
+    // We update a stream only once. Otherwise two gateways with different settings would change it
+    // back and forth.
+    if (!this.#ensured.has(wanted.name)) {
+      const info = await ensureStream(connection, wanted, replicas);
+      this.#ensured.add(wanted.name);
+      return info;
+    }
+    const existing = await streamInfo(connection, wanted.name);
+    if (existing !== undefined) return existing;
+    logger.warn({ stream: wanted.name }, 'a stream has disappeared from NATS and is created again');
+    return await createStream(connection, wanted, replicas);
+  }
+
+  #note(info: StreamInfo, wanted: number): void {
+    const { connection, logger } = this.#options;
+    const { name: stream, num_replicas: replicas } = info.config;
+    if (!hasMajority(info)) {
+      this.#noteAway(stream, new Error('most servers with a copy of it do not respond'));
+      return;
+    }
+    if (connection.streams.setUsable(stream)) logger.info({ stream }, 'a stream can be used again');
+    if (!connection.streams.setReplicas({ stream, replicas, wanted })) return;
+    logger.warn(
+      { stream, replicas, wanted },
+      'a stream has fewer replicas than NATS_REPLICAS; "Replicas" in sip-config/README.md says what to do',
+    );
+  }
+
+  #noteAway(stream: string, error: unknown): void {
+    const { connection, logger } = this.#options;
+    if (!connection.streams.setAway(stream, reasonOf(error))) return;
+    const { server, serversAway } = connection.status();
+    logger.warn({ err: error, stream, server, serversAway }, 'a stream cannot be used');
+  }
+}
+
+/** @returns the names of the servers that the stream's leader has not heard from */
+function silentServers({ cluster }: StreamInfo): readonly string[] {
+  return (cluster?.replicas ?? [])
+    .filter(({ offline, active }) => offline === true || active > replicaSilenceNs)
+    .map(({ name }) => name);
+}
+
+function hasMajority(info: StreamInfo): boolean {
+  const { num_replicas: replicas } = info.config;
+  return silentServers(info).length * 2 < replicas;
+}

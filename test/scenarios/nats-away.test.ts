@@ -1,0 +1,119 @@
+// A gateway that starts while its NATS servers are down. It takes calls and sends notifications.
+// Once the servers are up, it publishes every event in order.
+
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { describe, expect, test } from 'vitest';
+import { eventsOnStream } from '../faults/stream-dump.ts';
+import { makeSeededDataDir } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
+import { type NatsCluster, startNatsCluster } from '../support/nats-cluster.ts';
+import { startReceiver } from '../support/receiver.ts';
+
+type Ready = { readonly status: string; readonly degraded?: readonly string[] };
+
+const types = ['queued', 'dialing', 'failed'];
+
+describe('a gateway that starts without NATS', { concurrent: true, timeout: 60_000 }, () => {
+  test('works, and publishes the events of its calls once NATS is up', async () => {
+    await using world = await build({ servers: 1, isStarted: false });
+    const { gateway, nats } = world;
+    expect(await readinessOf(gateway)).toMatchObject({ status: 'ready', degraded: ['NATS'] });
+    expect(gateway.output()).toContain('the gateway starts without it');
+
+    const callIds = [await world.callBusyNumber(), await world.callBusyNumber()];
+    await nats.nodes[0]?.start();
+
+    await eventually(async () => (await typesOn(nats, callIds[1])).length === 3, 'the events');
+    for (const callId of callIds) expect(await typesOn(nats, callId)).toEqual(types);
+    await eventually(
+      async () => (await consumersOf(nats)).length === 3,
+      'the consumers of published resources start',
+    );
+    expect(await readinessOf(gateway)).toEqual(expect.not.objectContaining({ degraded: ['NATS'] }));
+  });
+
+  test('says which stream is away, and creates it with three replicas once it can', async () => {
+    await using cluster = await startNatsCluster();
+    const [first, ...others] = cluster.nodes;
+    await Promise.all(others.map((node) => node.kill()));
+    await using world = await build(cluster);
+    const { gateway } = world;
+    expect(await readinessOf(gateway)).toMatchObject({ status: 'ready', degraded: ['NATS'] });
+    expect(gateway.output()).toMatch(/"stream":"offhook_calls".*"a stream cannot be used"/);
+
+    const callId = await world.callBusyNumber();
+    await Promise.all(others.map((node) => node.start()));
+
+    await eventually(
+      async () => (await typesOn(cluster, callId)).length === 3,
+      'the events are published',
+      30_000,
+    );
+    expect(await typesOn(cluster, callId)).toEqual(types);
+    await eventually(
+      async () => (await readinessOf(gateway)).degraded === undefined,
+      'every stream can be used',
+      30_000,
+    );
+    const nats = await clientOf(first?.url ?? '');
+    const { streams } = await jetstreamManager(nats);
+    for await (const { config } of streams.list()) expect(config.num_replicas).toBe(3);
+    await nats.close();
+  });
+});
+
+async function build(nats: NatsCluster | NonNullable<Parameters<typeof startNatsCluster>[0]>) {
+  const cluster = 'url' in nats ? nats : await startNatsCluster(nats);
+  const dataDir = await makeSeededDataDir();
+  const receiver = await startReceiver();
+  const gateway = await startGateway(dataDir.path, { NATS_URL: cluster.url });
+  return {
+    gateway,
+    nats: cluster,
+    /** Resolves once the call has ended and the receiver knows. */
+    async callBusyNumber(): Promise<string> {
+      const { callId } = await gateway.dialer.dial({
+        target: 'tel:+12025550130',
+        notifyurl: receiver.url,
+      });
+      await receiver.untilEnded(callId);
+      return callId;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await gateway.terminate();
+      await receiver.close();
+      await dataDir.remove();
+      await cluster[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function readinessOf({ runtime }: GatewayProcess): Promise<Ready> {
+  return (await (await fetch(`${runtime.httpUrl}/ready`)).json()) as Ready;
+}
+
+async function typesOn({ nodes }: NatsCluster, callId = ''): Promise<readonly string[]> {
+  const url = nodes[0]?.url ?? '';
+  const events = await eventsOnStream(url).catch(() => []);
+  return events.filter(({ event }) => event.callId === callId).map(({ event }) => event.type);
+}
+
+async function consumersOf({ nodes }: NatsCluster): Promise<readonly string[]> {
+  const nats = await clientOf(nodes[0]?.url ?? '');
+  try {
+    const { consumers } = await jetstreamManager(nats);
+    return await consumers
+      .list('offhook_ingest')
+      .next()
+      .then((page) => page.map(({ name }) => name));
+  } finally {
+    await nats.close();
+  }
+}
+
+async function clientOf(text: string) {
+  const { host, username, password } = new URL(text);
+  return await connect({ servers: host, user: username, pass: password });
+}
