@@ -8,13 +8,7 @@ import {
   jetstream,
   jetstreamManager,
 } from '@nats-io/jetstream';
-import {
-  connect,
-  errors,
-  type Msg,
-  type NatsConnection,
-  type Subscription,
-} from '@nats-io/transport-node';
+import { connect, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';

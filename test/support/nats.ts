@@ -58,9 +58,10 @@ export function withParts(
   parts: Partial<EventConnection>,
 ): EventConnection {
   return new Proxy(connection, {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(name in parts ? parts : target, name);
-      return typeof value === 'function' && !(name in parts) ? value.bind(target) : value;
+    get: (target, name): unknown => {
+      if (name in parts) return Reflect.get(parts, name);
+      const value: unknown = Reflect.get(target, name);
+      return value instanceof Function ? (value.bind(target) as unknown) : value;
     },
   });
 }
