@@ -25,8 +25,10 @@ describe('a gateway that starts without NATS', { concurrent: true, timeout: 60_0
     const callIds = [await world.callBusyNumber(), await world.callBusyNumber()];
     await nats.nodes[0]?.start();
 
-    await eventually(async () => (await typesOn(nats, callIds[1])).length === 3, 'the events');
-    for (const callId of callIds) expect(await typesOn(nats, callId)).toEqual(types);
+    for (const callId of callIds) {
+      await eventually(async () => (await typesOn(nats, callId)).length === 3, 'the events');
+      expect(await typesOn(nats, callId)).toEqual(types);
+    }
     await eventually(
       async () => (await consumersOf(nats)).length === 3,
       'the consumers of published resources start',
@@ -94,7 +96,7 @@ async function readinessOf({ runtime }: GatewayProcess): Promise<Ready> {
   return (await (await fetch(`${runtime.httpUrl}/ready`)).json()) as Ready;
 }
 
-async function typesOn({ nodes }: NatsCluster, callId = ''): Promise<readonly string[]> {
+async function typesOn({ nodes }: NatsCluster, callId: string): Promise<readonly string[]> {
   const url = nodes[0]?.url ?? '';
   const events = await eventsOnStream(url).catch(() => []);
   return events.filter(({ event }) => event.callId === callId).map(({ event }) => event.type);
