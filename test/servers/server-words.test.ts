@@ -121,11 +121,12 @@ describe('NATS', () => {
     const facts = {
       ...{ ...healthyNats, isEmbedded: false, streamsAway: ['offhook_calls'] },
       streamsWithFewerReplicas: [{ stream: 'offhook_dead', replicas: 1, wanted: 3 }],
+      serversAway: ['nats-2', 'nats-3'],
     };
 
     const line = serverLines(factsOfServers({ nats: facts }), now).find(({ id }) => id === 'nats');
     expect(line?.affects).not.toMatch(/offhook_|10\.0\.0/);
-    expect(line?.detail).toContain('offhook_calls');
+    expect(line?.detail).toBe('offhook_calls; no response from nats-2, nats-3');
   });
 });
 
