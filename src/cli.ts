@@ -15,6 +15,7 @@ import { CliError } from './cli/cli-error.ts';
 import { printConsoleLink } from './cli/console-command.ts';
 import type { DoctorOptions } from './cli/doctor-command.ts';
 import type { ListenOptions } from './cli/listen-command.ts';
+import type { ReencryptOptions } from './cli/secrets-command.ts';
 import type { SipEngineOptions } from './cli/sip-engine-command.ts';
 import { addSoundCommands } from './cli/sounds.ts';
 import type { CreateTableOptions } from './cli/tables-commands.ts';
@@ -71,6 +72,7 @@ function createProgram(): Command {
   addBotCommands(program);
   addTableCommands(program);
   addNodeCommand(program);
+  addSecretsCommand(program);
   addCallCommands(program, createContext);
   addSoundCommands(program, createContext);
   addConsoleCommand(program);
@@ -272,6 +274,20 @@ function addNodeCommand(program: Command): void {
     .action(async (options: { json?: boolean }) => {
       const { listNodes } = await import('./cli/nodes-command.ts');
       await listNodes(createContext(), options);
+    });
+}
+
+function addSecretsCommand(program: Command): void {
+  program
+    .command('secrets')
+    .description('manage the encryption of stored secrets')
+    .command('reencrypt')
+    .description('re-encrypt all stored secrets with SECRETS_KEY; needs SECRETS_KEY_PREVIOUS too')
+    .option('--dry-run', 'only count the secrets that are not sealed with SECRETS_KEY')
+    .option('--force', 'do not wait for gateways that do not have SECRETS_KEY yet')
+    .action(async (options: ReencryptOptions) => {
+      const { reencryptSecrets } = await import('./cli/secrets-command.ts');
+      await reencryptSecrets(createContext(), options);
     });
 }
 

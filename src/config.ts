@@ -18,7 +18,7 @@ import { describeIssues } from './lib/issues.ts';
 import { natsAccess, natsNkey } from './lib/nats-variables.ts';
 import { secretsOf } from './lib/secret-files.ts';
 import { maxTokenMaxTtlS, minTokenMaxTtlS } from './store/apps/app-credentials.ts';
-import { keyForm, keyOf } from './store/secrets.ts';
+import { keyForm, keyOf } from './store/secret-keys.ts';
 
 /** Variables that contain secrets. Each has a companion NAME_FILE. */
 const secretVariables = [
@@ -27,6 +27,7 @@ const secretVariables = [
   'NATS_NKEY',
   'DRACHTIO_URL',
   'SECRETS_KEY',
+  'SECRETS_KEY_PREVIOUS',
 ] as const;
 
 function fileFor(name: (typeof secretVariables)[number]) {
@@ -226,6 +227,12 @@ const environment = z.object({
       'Key that encrypts stored secrets: 32 bytes as 64 hex digits or base64. Required with DATABASE_URL.',
     ),
   SECRETS_KEY_FILE: fileFor('SECRETS_KEY'),
+  SECRETS_KEY_PREVIOUS: z
+    .string()
+    .refine((text) => keyOf(text) !== undefined, keyForm)
+    .optional()
+    .describe('The key before SECRETS_KEY, while you change the key. Opens stored secrets too.'),
+  SECRETS_KEY_PREVIOUS_FILE: fileFor('SECRETS_KEY_PREVIOUS'),
   NODE_ID: z
     .string()
     .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be up to 64 letters, digits, . _ -')
@@ -433,6 +440,7 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     streams: streamsOf(env),
     tracing: tracingOf(env),
     secretsKey: env.SECRETS_KEY,
+    previousSecretsKey: env.SECRETS_KEY_PREVIOUS,
     nodeId,
     leaseMs: env.NODE_LEASE_MS,
     /**

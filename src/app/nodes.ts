@@ -3,6 +3,7 @@
 
 import { type Answerer, createAnswerer, newQuestionKey } from '../recovery/alive-question.ts';
 import { Lease } from '../recovery/lease.ts';
+import { announceKeys, followRollout } from '../store/key-rollout.ts';
 import { createNodeStore, type NodeStore } from '../store/nodes.ts';
 import { version } from '../version.ts';
 import type { Environment } from './environment.ts';
@@ -67,6 +68,11 @@ export async function openNode(
   const questionKey = newQuestionKey();
   await store.register({ nodeId: config.nodeId, version, questionKey });
   lease.start(askedAtMs);
+  await announceKeys(storage.database.pool, config.ownerId, storage.secrets);
+  if (storage.secrets.headers.previous !== undefined) {
+    const rollout = followRollout(storage.database.pool, storage.secrets, logger);
+    closers.add('key change', () => rollout.stop());
+  }
   closers.add('lease', async () => {
     lease.stop();
     await store.leave();

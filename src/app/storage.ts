@@ -2,6 +2,7 @@
 
 import type { AdminStores } from '../api/admin/admin-operations.ts';
 import type { CallTakes, SecondLegTakes } from '../calls/dialout-ports.ts';
+import type { Logger } from '../lib/logger.ts';
 import { createAppStore } from '../store/apps/apps.ts';
 import { createBotDirectory } from '../store/apps/bot-directory.ts';
 import { ensureDevApp } from '../store/apps/dev-app.ts';
@@ -12,7 +13,8 @@ import { createSecondLegTakes } from '../store/calls/second-leg-takes.ts';
 import { createDataTables } from '../store/data-tables.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { createNodeDirectory } from '../store/nodes.ts';
-import { openSecretBox } from '../store/secrets.ts';
+import { countForeignSecrets, createReencryption } from '../store/reencryption.ts';
+import { openSecretBox, type SecretBox } from '../store/secrets.ts';
 import type { Environment } from './environment.ts';
 
 export type Storage = AdminStores & {
@@ -40,7 +42,7 @@ export async function openStorage({
   closers,
   onFatal,
 }: Environment): Promise<Storage> {
-  const { databaseUrl, dataDir, secretsKey } = config;
+  const { databaseUrl, dataDir, secretsKey, previousSecretsKey } = config;
   const database = await openDatabase({
     dataDir,
     logger,
@@ -49,10 +51,8 @@ export async function openStorage({
   });
   // The embedded database needs this time to write a checkpoint.
   closers.add('database', () => database.close(), { reservedMs: 1_000 });
-  const secrets = await openSecretBox({
-    dataDir,
-    ...(secretsKey === undefined ? {} : { secretsKey }),
-  });
+  const secrets = await openSecretBox({ secretsKey, previousSecretsKey, dataDir });
+  await refuseForeignSecrets(database, secrets, logger);
   const apps = createAppStore({
     ...{ database, secrets, clock },
     tokenMaxTtlS: config.tokenMaxTtlS,
@@ -72,9 +72,34 @@ export async function openStorage({
     tables: createDataTables({ database, clock }),
     nodes: createNodeDirectory(database.pool),
     secrets,
+    reencryption: createReencryption(database.pool, secrets),
     ledger: createCallLedger({ database, secrets, logger, clock }),
     takes: createCallTakes(database.pool, config.ownerId),
     secondLegTakes: createSecondLegTakes(database.pool, config.ownerId),
     maxRestMs: databaseUrl === undefined ? maxRestMs : 0,
   };
+}
+
+/**
+ * Without its app's secrets, every request of an app would fail, so we'd rather not start. Other
+ * secrets concern one bot or connection.
+ */
+async function refuseForeignSecrets(
+  { pool }: Database,
+  secrets: SecretBox,
+  logger: Logger,
+): Promise<void> {
+  const foreign = await countForeignSecrets(pool, secrets);
+  const required = foreign.filter(({ isRequired }) => isRequired);
+  if (required.length > 0) {
+    const found = required.map(
+      ({ column, count, keyId }) => `${count} in ${column} (key ${keyId})`,
+    );
+    throw new Error(
+      `SECRETS_KEY does not open stored secrets: ${found.join(', ')}. Set the key that does as SECRETS_KEY_PREVIOUS.`,
+    );
+  }
+  for (const { column, count, keyId } of foreign) {
+    logger.warn({ column, count, keyId }, 'SECRETS_KEY does not open some stored secrets');
+  }
 }

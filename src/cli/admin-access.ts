@@ -15,8 +15,10 @@ import { createAppStore } from '../store/apps/apps.ts';
 import { createBotDirectory } from '../store/apps/bot-directory.ts';
 import { createDataTables } from '../store/data-tables.ts';
 import { openDatabase } from '../store/database.ts';
+import { useCurrentKeyIfShared } from '../store/key-rollout.ts';
 import { createNodeDirectory } from '../store/nodes.ts';
 import { hasEmbeddedDatabase } from '../store/pglite/pglite-server.ts';
+import { createReencryption } from '../store/reencryption.ts';
 import { openSecretBox } from '../store/secrets.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError, notRunning } from './cli-error.ts';
@@ -42,7 +44,7 @@ export async function openAdminAccess(context: CliContext): Promise<AdminAccess>
 }
 
 async function openStores({ config }: CliContext): Promise<AdminAccess> {
-  const { databaseUrl, secretsKey, dataDir } = config;
+  const { databaseUrl, secretsKey, previousSecretsKey, dataDir } = config;
   const embedded = databaseUrl === undefined;
   if (embedded && !hasEmbeddedDatabase(dataDir)) {
     throw new CliError(
@@ -50,10 +52,7 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
     );
   }
   const lock = embedded ? await lockDataDir(dataDir) : undefined;
-  const secrets = await openSecretBox({
-    dataDir,
-    ...(secretsKey === undefined ? {} : { secretsKey }),
-  });
+  const secrets = await openSecretBox({ secretsKey, previousSecretsKey, dataDir });
   const database = await openDatabase({
     dataDir,
     logger: silentLogger,
@@ -66,7 +65,9 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
     tables: createDataTables({ database, clock }),
     nodes: createNodeDirectory(database.pool, { alone: embedded }),
     secrets,
+    reencryption: createReencryption(database.pool, secrets),
   };
+  await useCurrentKeyIfShared(database.pool, secrets);
   return {
     run: async (operation, input) => {
       const answer = await runAdminOperation(stores, operation, input).catch(throwAsCliError);

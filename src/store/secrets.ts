@@ -1,11 +1,18 @@
 // Encrypts stored values that must not be readable in a dump: JWT, webhook and stream secrets,
-// connections, and notification headers. We use AES-256-GCM. The format is `| version 1 | nonce 12
-// | ciphertext | tag 16 |`. The additional data binds a ciphertext to its purpose and row.
+// connections, and notification headers. We use AES-256-GCM. The format is `| version 1 | key id 5
+// | nonce 12 | ciphertext | tag 16 |`. The additional data binds a ciphertext to its purpose and
+// row. The key id distinguishes ciphertexts of another key from damaged ones. Version and key id
+// are six bytes, so in base64 (i.e. in JSON) they are always the same eight characters.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { link, open, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { makeFolder } from '../lib/make-folder.ts';
+import {
+  keyBytes,
+  keyIdBytes,
+  keyIdOf,
+  readSecretKeys,
+  type SecretKeyOptions,
+  type SecretKeys,
+} from './secret-keys.ts';
 
 export type SecretPurpose =
   | 'jwt-secret'
@@ -22,125 +29,112 @@ export type SignedPurpose = 'result-link';
 /**
  * `id` identifies the row that the value belongs to. If a ciphertext is moved to a different row or
  * column, it can't be decrypted.
+ *
+ * A box with a previous key opens values of both keys. It seals with the previous key until
+ * `useCurrentKey`, because other gateways may not have the current key yet.
  */
 export type SecretBox = {
   seal(purpose: SecretPurpose, id: string, plain: string): Buffer;
   /** @throws Error if the key is different, or if the ciphertext was changed or moved */
   open(purpose: SecretPurpose, id: string, sealed: Uint8Array): string;
+  /**
+   * Seals a value again, with the current key.
+   *
+   * @throws Error like `open`
+   */
+  reseal(purpose: SecretPurpose, id: string, sealed: Uint8Array): Buffer;
   /** Returns an HMAC-SHA256, with a separate key for each purpose. */
   sign(purpose: SignedPurpose, text: string): Buffer;
+  /** Returns the signatures to accept, i.e. one for each key. */
+  signatures(purpose: SignedPurpose, text: string): readonly Buffer[];
+  useCurrentKey(): void;
+  /** What ciphertexts of the keys begin with. */
+  readonly headers: { readonly current: Buffer; readonly previous?: Buffer };
 };
 
 const algorithm = 'aes-256-gcm';
-const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
-/** Identifies the key, so that we can distinguish it from future keys. */
-const keyVersion = 1;
-const keyFileName = 'secrets.key';
+const formatVersion = 1;
+export const headerBytes = 1 + keyIdBytes;
 
-/**
- * Opens the box with SECRETS_KEY. If that isn't set (e.g. in the embedded profile), uses a
- * generated key that is stored next to the data.
- */
-export async function openSecretBox(options: {
-  readonly secretsKey?: string;
-  readonly dataDir: string;
-}): Promise<SecretBox> {
-  if (options.secretsKey !== undefined)
-    return createSecretBox(parseKey(options.secretsKey, 'SECRETS_KEY'));
-  const path = join(options.dataDir, keyFileName);
-  return createSecretBox(parseKey(await readOrCreateKeyFile(options.dataDir, path), path));
+type Key = { readonly key: Buffer; readonly header: Buffer };
+
+/** Opens the box with the configured keys, or with the generated key next to the data. */
+export async function openSecretBox(options: SecretKeyOptions): Promise<SecretBox> {
+  return createSecretBox(await readSecretKeys(options));
 }
 
-export function createSecretBox(key: Buffer): SecretBox {
+export function createSecretBox(keys: Buffer | SecretKeys): SecretBox {
+  const { current, previous } = Buffer.isBuffer(keys) ? { current: keys } : keys;
+  const newest = toKey(current);
+  const known = [newest, ...(previous === undefined ? [] : [toKey(previous)])];
+  let sealing = known.at(-1) ?? newest;
+  const open: SecretBox['open'] = (purpose, id, sealed) => {
+    const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+    const header = bytes.subarray(0, headerBytes);
+    if (bytes.length < headerBytes + nonceBytes + tagBytes || header[0] !== formatVersion)
+      throw new Error(`stored secret (${purpose}) has an unknown form`);
+    const fitting = known.find((each) => each.header.equals(header));
+    if (fitting === undefined) {
+      throw new Error(
+        `stored secret (${purpose}) is sealed with another key (${keyIdIn(header)}): was SECRETS_KEY changed?`,
+      );
+    }
+    return decrypt(fitting, additionalData(purpose, id), bytes, purpose);
+  };
   return {
-    seal(purpose, id, plain) {
-      const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
-      cipher.setAAD(additionalData(purpose, id));
-      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
-      return Buffer.concat([Buffer.from([keyVersion]), nonce, body, cipher.getAuthTag()]);
+    seal: (purpose, id, plain) => encrypt(sealing, additionalData(purpose, id), plain),
+    open,
+    reseal: (purpose, id, sealed) =>
+      encrypt(newest, additionalData(purpose, id), open(purpose, id, sealed)),
+    sign: (purpose, text) => hmac(sealing, purpose, text),
+    signatures: (purpose, text) => known.map((each) => hmac(each, purpose, text)),
+    useCurrentKey() {
+      sealing = newest;
     },
-    open(purpose, id, sealed) {
-      const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
-      if (bytes.length < 1 + nonceBytes + tagBytes || bytes[0] !== keyVersion)
-        throw new Error(`stored secret (${purpose}) has an unknown form`);
-      const nonce = bytes.subarray(1, 1 + nonceBytes);
-      const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
-      decipher.setAAD(additionalData(purpose, id));
-      decipher.setAuthTag(bytes.subarray(-tagBytes));
-      try {
-        const body = decipher.update(bytes.subarray(1 + nonceBytes, -tagBytes));
-        return Buffer.concat([body, decipher.final()]).toString('utf8');
-      } catch (error) {
-        throw new Error(`stored secret (${purpose}) does not open: was SECRETS_KEY changed?`, {
-          cause: error,
-        });
-      }
-    },
-    sign(purpose, text) {
-      const signingKey = hkdfSync('sha256', key, '', `offhook ${purpose}`, keyBytes);
-      return createHmac('sha256', Buffer.from(signingKey)).update(text, 'utf8').digest();
+    headers: {
+      current: newest.header,
+      ...(known[1] === undefined ? {} : { previous: known[1].header }),
     },
   };
 }
 
-/** @throws Error that names `source` */
-export function parseKey(text: string, source: string): Buffer {
-  const key = keyOf(text);
-  if (key === undefined) throw new Error(`${source} ${keyForm}`);
-  return key;
+/** Returns the id of a ciphertext's key, for people. */
+export function keyIdIn(header: Uint8Array): string {
+  return Buffer.from(header).subarray(1, headerBytes).toString('hex');
 }
 
-export const keyForm =
-  'must be 32 bytes, as 64 hex digits or base64 (openssl rand -hex 32 makes one)';
-
-/**
- * Reads 32 bytes from 64 hex digits, base64 or base64url. Padding is optional.
- *
- * @returns undefined if the text is in neither format
- */
-export function keyOf(text: string): Buffer | undefined {
-  const trimmed = text.trim();
-  if (/^[0-9a-fA-F]{64}$/.test(trimmed)) return Buffer.from(trimmed, 'hex');
-  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed)) {
-    const key = Buffer.from(trimmed, 'base64');
-    if (key.length === keyBytes) return key;
-  }
-  return undefined;
+function toKey(key: Buffer): Key {
+  return { key, header: Buffer.concat([Buffer.from([formatVersion]), keyIdOf(key)]) };
 }
 
-async function readOrCreateKeyFile(dataDir: string, path: string): Promise<string> {
-  const existing = await readIfExists(path);
-  if (existing !== undefined) return existing;
-  await makeFolder(dataDir);
-  const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  const file = await open(draft, 'wx', 0o600);
+function encrypt({ key, header }: Key, context: Buffer, plain: string): Buffer {
+  const nonce = randomBytes(nonceBytes);
+  const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
+  cipher.setAAD(context);
+  const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+  return Buffer.concat([header, nonce, body, cipher.getAuthTag()]);
+}
+
+function decrypt({ key }: Key, context: Buffer, bytes: Buffer, purpose: SecretPurpose): string {
+  const nonce = bytes.subarray(headerBytes, headerBytes + nonceBytes);
+  const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
+  decipher.setAAD(context);
+  decipher.setAuthTag(bytes.subarray(-tagBytes));
   try {
-    await file.writeFile(`${randomBytes(keyBytes).toString('hex')}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  try {
-    // Linking is atomic, and can't replace a key that another process has just created.
-    await link(draft, path);
+    const body = decipher.update(bytes.subarray(headerBytes + nonceBytes, -tagBytes));
+    return Buffer.concat([body, decipher.final()]).toString('utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    await rm(draft, { force: true });
+    throw new Error(`stored secret (${purpose}) does not open: it was changed or moved`, {
+      cause: error,
+    });
   }
-  return await readFile(path, 'utf8');
 }
 
-async function readIfExists(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+function hmac({ key }: Key, purpose: SignedPurpose, text: string): Buffer {
+  const signingKey = hkdfSync('sha256', key, '', `offhook ${purpose}`, keyBytes);
+  return createHmac('sha256', Buffer.from(signingKey)).update(text, 'utf8').digest();
 }
 
 function additionalData(purpose: SecretPurpose, id: string): Buffer {

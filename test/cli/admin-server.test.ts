@@ -10,6 +10,7 @@ import { type AppCredentials, createAppStore } from '../../src/store/apps/apps.t
 import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { createNodeDirectory } from '../../src/store/nodes.ts';
+import { createReencryption } from '../../src/store/reencryption.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { openTestDatabase } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
@@ -25,7 +26,11 @@ beforeAll(async () => {
   });
   const bots = createBotDirectory({ database, clock });
   const tables = createDataTables({ database, clock });
-  const stores = { apps, bots, tables, nodes: createNodeDirectory(database.pool), secrets };
+  const stores = {
+    ...{ apps, bots, tables, secrets },
+    nodes: createNodeDirectory(database.pool),
+    reencryption: createReencryption(database.pool, secrets),
+  };
   server = createAdminServer({ stores, key: 'the-key', logger: silentLogger });
 });
 afterAll(() => server.close());

@@ -13,6 +13,7 @@ import { createAppStore } from '../../src/store/apps/apps.ts';
 import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { createNodeDirectory } from '../../src/store/nodes.ts';
+import { createReencryption } from '../../src/store/reencryption.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
@@ -37,6 +38,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
       tables: createDataTables({ database, clock }),
       nodes: createNodeDirectory(database.pool),
       secrets,
+      reencryption: createReencryption(database.pool, secrets),
     };
     admin = createAdminServer({ stores, key: 'key', logger: silentLogger });
     const url = await admin.listen({ host: '127.0.0.1', port: 0 });

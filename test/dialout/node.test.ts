@@ -7,7 +7,10 @@ import type { Storage } from '../../src/app/storage.ts';
 import { Closers } from '../../src/lib/closers.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
+import { createSecretBox } from '../../src/store/secrets.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+
+const secrets = createSecretBox(Buffer.alloc(32, 7));
 
 test.each(databaseKinds)(
   'a process that is declared lost while it starts is notified as soon as it listens, on %s',
@@ -20,7 +23,7 @@ test.each(databaseKinds)(
     });
     const config = { ownerId: 'a/1', nodeId: 'a', leaseMs: 60_000, databaseUrl: 'a cluster' };
     const environment = { config, logger: silentLogger, closers } as unknown as Environment;
-    const node = await openNode(environment, { database } as unknown as Storage);
+    const node = await openNode(environment, { database, secrets } as unknown as Storage);
 
     await createNodeStore(database, 'b/1', 60_000).expireOthers('everyone');
     await node.lease.renewNow();
@@ -42,7 +45,7 @@ test('a process that is alone on its database renews seldom, because no other pr
   });
   const config = { ownerId: 'a/1', nodeId: 'a', leaseMs: 8_000 };
   const environment = { config, logger: silentLogger, closers } as unknown as Environment;
-  await openNode(environment, { database } as unknown as Storage);
+  await openNode(environment, { database, secrets } as unknown as Storage);
 
   const { rows } = await database.pool.query(
     "select lease_until - renewed_at > interval '60 seconds' as is_long from nodes",

@@ -3,7 +3,8 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createSecretBox, openSecretBox, parseKey } from '../../src/store/secrets.ts';
+import { parseKey } from '../../src/store/secret-keys.ts';
+import { createSecretBox, openSecretBox } from '../../src/store/secrets.ts';
 
 describe('SECRETS_KEY', () => {
   const key = randomBytes(32);
@@ -38,11 +39,12 @@ describe('a sealed secret', () => {
     expect(box.open('jwt-secret', 'app-1', sealed)).toBe(plain);
   });
 
-  test('differs each time, and starts with the version of its key', () => {
+  test('differs each time, and starts with the version and the id of its key', () => {
     const [one, other] = [1, 2].map(() => box.seal('jwt-secret', 'app-1', 'secret'));
 
     expect(one).not.toEqual(other);
-    expect([one?.[0], other?.[0]]).toEqual([1, 1]);
+    for (const sealed of [one, other]) expect(sealed?.subarray(0, 6)).toEqual(box.headers.current);
+    expect(box.headers.current[0]).toBe(1);
   });
 
   test('does not open for another purpose or row, or with another key', () => {
@@ -63,6 +65,58 @@ describe('a sealed secret', () => {
       expect(() => box.open('jwt-secret', 'app-1', changed)).toThrow('stored secret');
       expect(() => box.open('jwt-secret', 'app-1', sealed.subarray(0, index))).toThrow();
     }
+  });
+});
+
+describe('while the key changes', () => {
+  const [before, after] = [randomBytes(32), randomBytes(32)];
+  const both = createSecretBox({ current: after, previous: before });
+  const [old, fresh] = [createSecretBox(before), createSecretBox(after)];
+
+  test('values of both keys open', () => {
+    for (const box of [old, fresh])
+      expect(both.open('jwt-secret', 'a', box.seal('jwt-secret', 'a', 'x'))).toBe('x');
+  });
+
+  test('values are sealed with the previous key until the current one may be used', () => {
+    const box = createSecretBox({ current: after, previous: before });
+
+    expect(old.open('jwt-secret', 'a', box.seal('jwt-secret', 'a', 'x'))).toBe('x');
+    expect(box.sign('result-link', 'x')).toEqual(old.sign('result-link', 'x'));
+    box.useCurrentKey();
+    expect(fresh.open('jwt-secret', 'a', box.seal('jwt-secret', 'a', 'x'))).toBe('x');
+    expect(box.sign('result-link', 'x')).toEqual(fresh.sign('result-link', 'x'));
+  });
+
+  test('signatures of both keys are accepted', () => {
+    expect(both.signatures('result-link', 'x')).toEqual([
+      fresh.sign('result-link', 'x'),
+      old.sign('result-link', 'x'),
+    ]);
+  });
+
+  test('a value is sealed again with the current key, bound to the same row', () => {
+    const sealed = both.reseal('jwt-secret', 'a', old.seal('jwt-secret', 'a', 'x'));
+
+    expect(fresh.open('jwt-secret', 'a', sealed)).toBe('x');
+    expect(() => fresh.open('jwt-secret', 'b', sealed)).toThrow('it was changed or moved');
+  });
+
+  test('a value of a third key is told apart from a damaged one', () => {
+    const stranger = createSecretBox(randomBytes(32));
+    const keyId = stranger.headers.current.subarray(1).toString('hex');
+
+    expect(() => both.open('jwt-secret', 'a', stranger.seal('jwt-secret', 'a', 'x'))).toThrow(
+      `stored secret (jwt-secret) is sealed with another key (${keyId})`,
+    );
+  });
+
+  test('the two keys must differ', async () => {
+    const secretsKey = before.toString('hex');
+
+    await expect(
+      openSecretBox({ secretsKey, previousSecretsKey: before.toString('base64'), dataDir: '' }),
+    ).rejects.toThrow('SECRETS_KEY_PREVIOUS is the same key as SECRETS_KEY');
   });
 });
 

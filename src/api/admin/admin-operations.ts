@@ -30,6 +30,7 @@ import {
 } from '../../store/apps/jwt-keys.ts';
 import type { DataTables } from '../../store/data-tables.ts';
 import type { NodeDirectory } from '../../store/nodes.ts';
+import type { Reencryption } from '../../store/reencryption.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import { tableDefinition } from '../../store/table-definition.ts';
 import { newBot, registerBot, shownBot } from './bot-registration.ts';
@@ -40,6 +41,7 @@ export type AdminStores = {
   readonly tables: DataTables;
   readonly nodes: NodeDirectory;
   readonly secrets: SecretBox;
+  readonly reencryption: Reencryption;
 };
 
 const publicKeys = z.string().max(maxKeyDocumentChars);
@@ -110,6 +112,12 @@ function operation<Input extends z.ZodType, Answer>(
   return { input, run };
 }
 
+const reencryptionStep = z.strictObject({
+  cursor: z.strictObject({ column: z.number().int().min(0), after: z.string() }).optional(),
+  dryRun: z.boolean(),
+  force: z.boolean(),
+});
+
 const nothing = z.strictObject({});
 
 export const adminOperations = {
@@ -179,6 +187,14 @@ export const adminOperations = {
     return table;
   }),
   'tables.list': operation(nothing, async ({ tables }) => ({ tables: await tables.list() })),
+  'secrets.reencrypt': operation(reencryptionStep, async ({ reencryption }, step) => {
+    const without = await reencryption.nodesWithoutKey();
+    if (without.length === 0 || step.force || step.dryRun) return await reencryption.page(step);
+    throw new ProblemError(
+      'conflict',
+      `These gateways don’t have SECRETS_KEY yet: ${without.join(', ')}. Restart them with it first.`,
+    );
+  }),
   'nodes.list': operation(nothing, async ({ nodes }) => ({ nodes: await nodes.list() })),
 };
 

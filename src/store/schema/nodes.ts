@@ -18,6 +18,8 @@ create table nodes (
   lost_at timestamptz(3),
   calls integer not null,
   draining boolean not null,
+  -- The ids of the keys with which the process opens stored secrets.
+  secret_keys text[] not null default '{}',
   -- Where other nodes ask this process whether it's alive when its lease has expired.
   urls text[] not null default '{}',
   -- Random for each start. Signs these questions and their answers, so that only processes with

@@ -1,0 +1,105 @@
+// Implements `offhook secrets reencrypt`, which re-encrypts the stored secrets after SECRETS_KEY
+// has changed.
+
+import type { AdminAnswer } from '../api/admin/admin-operations.ts';
+import { type AdminAccess, openAdminAccess } from './admin-access.ts';
+import type { CliContext } from './cli-context.ts';
+import { CliError } from './cli-error.ts';
+
+export type ReencryptOptions = { readonly dryRun?: boolean; readonly force?: boolean };
+
+type Page = AdminAnswer<'secrets.reencrypt'>;
+
+/**
+ * A gateway may copy a value, e.g. from a bot to a call, after we passed its new place. So we go
+ * through everything again until nothing is left. More than a few runs mean that a gateway still
+ * seals with the previous key.
+ */
+const maxRuns = 5;
+
+/** What one run found, by column. */
+type Run = Map<string, { replaced: number; busy: number; unreadable: Record<string, number> }>;
+
+export async function reencryptSecrets(
+  context: CliContext,
+  { dryRun = false, force = false }: ReencryptOptions,
+): Promise<void> {
+  await using access = await openAdminAccess(context);
+  const left = dryRun
+    ? await runOnce(context, access, { dryRun, force })
+    : await runUntilDone(context, access, { dryRun, force });
+  if (dryRun && left > 0)
+    throw new CliError(
+      `${left} secrets are not sealed with SECRETS_KEY; --dry-run changed nothing.`,
+    );
+  if (left > 0) {
+    throw new CliError(
+      `${left} secrets are not sealed with SECRETS_KEY. Keep SECRETS_KEY_PREVIOUS, and run this again.`,
+    );
+  }
+  context.print('Every stored secret is sealed with SECRETS_KEY. SECRETS_KEY_PREVIOUS can go.');
+}
+
+type How = { readonly dryRun: boolean; readonly force: boolean };
+
+/** Returns how many values are still not sealed with the current key. */
+async function runUntilDone(context: CliContext, access: AdminAccess, how: How): Promise<number> {
+  let left = 0;
+  for (let run = 0; run < maxRuns; run += 1) {
+    const found = await runThrough(context, access, how);
+    print(context, found, how);
+    const { replaced, busy, unreadable } = sumOf(found);
+    left = busy + unreadable;
+    if (replaced + busy === 0) break;
+  }
+  return left;
+}
+
+async function runOnce(context: CliContext, access: AdminAccess, how: How): Promise<number> {
+  const found = await runThrough(context, access, how);
+  print(context, found, how);
+  const { replaced, unreadable } = sumOf(found);
+  return replaced + unreadable;
+}
+
+async function runThrough(context: CliContext, access: AdminAccess, how: How): Promise<Run> {
+  const run: Run = new Map();
+  let page: Page = await access.run('secrets.reencrypt', how);
+  add(run, page);
+  while (page.next !== undefined) {
+    if (context.interrupted.aborted)
+      throw new CliError('Stopped. Run the command again to re-encrypt the rest.');
+    page = await access.run('secrets.reencrypt', { ...how, cursor: page.next });
+    add(run, page);
+  }
+  return run;
+}
+
+function add(run: Run, { column, replaced, busy, unreadable }: Page): void {
+  const sum = run.get(column) ?? { replaced: 0, busy: 0, unreadable: {} };
+  sum.replaced += replaced;
+  sum.busy += busy;
+  for (const [reason, count] of Object.entries(unreadable))
+    sum.unreadable[reason] = (sum.unreadable[reason] ?? 0) + count;
+  run.set(column, sum);
+}
+
+function sumOf(run: Run): { replaced: number; busy: number; unreadable: number } {
+  const sum = { replaced: 0, busy: 0, unreadable: 0 };
+  for (const { replaced, busy, unreadable } of run.values()) {
+    sum.replaced += replaced;
+    sum.busy += busy;
+    for (const count of Object.values(unreadable)) sum.unreadable += count;
+  }
+  return sum;
+}
+
+function print(context: CliContext, run: Run, { dryRun }: How): void {
+  for (const [column, { replaced, unreadable }] of run) {
+    if (replaced > 0)
+      context.print(`${column}: ${replaced} ${dryRun ? 'to re-encrypt' : 're-encrypted'}`);
+    for (const [reason, count] of Object.entries(unreadable)) {
+      context.note(`${column}: ${count} cannot be opened (${reason}) and stay as they are`);
+    }
+  }
+}
