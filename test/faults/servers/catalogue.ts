@@ -217,9 +217,17 @@ const engineKill: ServerFault = {
 const carrierAway: ServerFault = {
   ...{ name: 'carrier-away', seconds: 15, settleSeconds: twoLeasesS },
   ...{ mayDisconnect: 'nobody', hidesEnds: true },
-  begin: async ({ cluster: { farEnd } }) => {
+  begin: async ({ cluster: { farEnd }, engineDeaths }) => {
+    // As without an engine, no phone can be hung up.
+    const death: ServerWorld['engineDeaths'][number] = { at: Date.now() };
+    engineDeaths.push(death);
     farEnd.setAway(true);
-    return { end: async () => farEnd.setAway(false) };
+    return {
+      end: async () => {
+        farEnd.setAway(false);
+        death.backAt = Date.now();
+      },
+    };
   },
 };
 
