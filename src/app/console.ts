@@ -17,6 +17,7 @@ import { openCaptureReader } from './captures.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
 import { isServedLocally } from './networks.ts';
+import type { Servers } from './servers.ts';
 import type { SipParts } from './sip.ts';
 import type { Storage } from './storage.ts';
 
@@ -25,11 +26,12 @@ type Parts = {
   readonly sip: SipParts;
   readonly captures: Captures;
   readonly events: Events;
+  readonly servers: Servers;
 };
 
 export function openConsole(
   environment: Environment,
-  { storage, sip, captures, events }: Parts,
+  { storage, sip, captures, events, servers }: Parts,
 ): RegisterRoutes {
   const { config, clock } = environment;
   const { reads } = storage.database;
@@ -49,6 +51,8 @@ export function openConsole(
         startedAt: startedAt.toISOString(),
         isThis: ownerId === config.ownerId,
       })),
+    servers: () => servers.watch.servers(),
+    isDatabaseAway: () => servers.watch.facts().database.condition === 'away',
     detection: (accountId) => detectionSummary(reads(accountId), clock.now()),
   });
 }

@@ -15,6 +15,7 @@ import type { ListeningAddress } from './console-address.ts';
 import type { RequestHead } from './guard.ts';
 import { type OperateSources, registerOperate } from './operate-routes.ts';
 import { registerPage } from './page-routes.ts';
+import { registerServers, type ServerSources } from './server-routes.ts';
 import type { SessionStore } from './session-store.ts';
 import { endingWithSession } from './session-streams.ts';
 import {
@@ -26,10 +27,12 @@ import {
 } from './sessions.ts';
 
 export type ConsoleOptions = CaptureSources &
-  OperateSources & {
+  OperateSources &
+  ServerSources & {
     readonly sessions: SessionStore;
     readonly appNow: SessionDependencies['appNow'];
     readonly address: ListeningAddress;
+    readonly isDatabaseAway: SessionDependencies['isDatabaseAway'];
     /** How often an open event stream checks its session. Default: 2,000. */
     readonly streamCheckEveryMs?: number;
   };
@@ -75,6 +78,7 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
         });
         registerCaptures(scope, { services, clients, sources: options });
         registerOperate(scope, { clients, sources: options });
+        registerServers(scope, { reader, sources: options });
         done();
       },
       { prefix: '/console' },

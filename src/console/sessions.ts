@@ -1,11 +1,14 @@
 // Signs users in and out. A session can do whatever its app can do. It ends when the app is
 // revoked, or when a credential that the session depends on becomes invalid. Every request checks
-// both conditions in the database and bypasses all caches.
+// both conditions in the database and bypasses all caches, except that the page about outages works
+// during an outage of the database.
 
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { ApiInstance, Clients } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
+import { within } from '../lib/within.ts';
 import { jwtKeyId } from '../store/apps/app-credentials.ts';
 import type { App } from '../store/apps/app-directory.ts';
 import { consoleAddress, type ListeningAddress, linkWith } from './console-address.ts';
@@ -37,6 +40,8 @@ export type SessionDependencies = {
    */
   readonly appNow: (appId: string) => Promise<App | undefined>;
   readonly address: ListeningAddress;
+  /** Whether the database is known to be away, so that we don't have to wait for it. */
+  readonly isDatabaseAway: () => boolean;
 };
 
 /**
@@ -72,25 +77,70 @@ export type SessionReader = {
    * page's token
    */
   read(request: RequestHead): Promise<SignedIn>;
+  /**
+   * Like `read`, but while the database is away, accepts a session that this process has found valid
+   * a few minutes ago. Use this only for the page that shows outages.
+   *
+   * @throws ProblemError if the request has no session
+   */
+  readOrRecall(request: RequestHead): Promise<SignedIn>;
+  /** Call this when a session ends. */
+  forget(signedIn: SignedIn): void;
 };
 
-export function createSessionReader(dependencies: SessionDependencies): SessionReader {
-  const { sessions, address } = dependencies;
-  const find: SessionReader['find'] = async ({ headers }) => {
-    const secret = readCookie(cookieFor(address.publicUrl, headers['host']), headers['cookie']);
-    const session = secret === undefined ? undefined : await sessions.find(secret);
+/** Long enough to watch an outage of five minutes, and to find out what went wrong. */
+const recallMs = 15 * 60_000;
+const maxRecalled = 1_000;
+/** How long we wait for a database that isn't known to be away yet. */
+const recallAfterMs = 1_000;
+
+/** `nowMs` is a monotonic clock. */
+export function createSessionReader(
+  dependencies: SessionDependencies,
+  nowMs = () => performance.now(),
+): SessionReader {
+  const { sessions, address, isDatabaseAway } = dependencies;
+  const recent = new LRUCache<string, SignedIn>({
+    ...{ max: maxRecalled, ttl: recallMs, ttlResolution: 0 },
+    perf: { now: nowMs },
+  });
+  const secretOf = ({ headers }: Pick<RequestHead, 'headers'>) =>
+    readCookie(cookieFor(address.publicUrl, headers['host']), headers['cookie']);
+  const find: SessionReader['find'] = async (request) => {
+    const secret = secretOf(request);
+    if (secret === undefined) return undefined;
+    const session = await sessions.find(secret);
     const app = await liveAppOf(dependencies, session);
-    if (secret === undefined || session === undefined || app === undefined) return undefined;
-    return { app, session, secret };
+    if (session === undefined || app === undefined) {
+      recent.delete(secret);
+      return undefined;
+    }
+    const signedIn = { app, session, secret };
+    recent.set(secret, signedIn);
+    return signedIn;
+  };
+  const recall = (request: RequestHead): SignedIn | undefined =>
+    recent.get(secretOf(request) ?? '');
+  const read: SessionReader['read'] = async (request) => {
+    const signedIn = await find(request);
+    if (signedIn === undefined) throw notSignedIn();
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      assertPageToken(request, signedIn.secret);
+    return signedIn;
   };
   return {
     find,
-    async read(request) {
-      const signedIn = await find(request);
-      if (signedIn === undefined) throw notSignedIn();
-      if (request.method !== 'GET' && request.method !== 'HEAD')
-        assertPageToken(request, signedIn.secret);
-      return signedIn;
+    read,
+    forget: ({ secret }) => void recent.delete(secret),
+    async readOrRecall(request) {
+      const recalled = recall(request);
+      if (recalled === undefined) return await read(request);
+      if (isDatabaseAway()) return recalled;
+      const reading = read(request).catch((error: unknown) => {
+        if (error instanceof ProblemError) throw error;
+        return recalled;
+      });
+      return (await within(reading, recallAfterMs)) ?? recalled;
     },
   };
 }
@@ -150,7 +200,7 @@ export function registerSessions(
     url: '/console/session',
     onRequest,
     schema: { hide: true },
-    handler: async (request) => viewOf(await reader.read(request)),
+    handler: async (request) => viewOf(await reader.readOrRecall(request)),
   });
 
   server.route({
@@ -159,7 +209,9 @@ export function registerSessions(
     onRequest,
     schema: { hide: true },
     handler: async (request, reply) => {
-      await sessions.end((await reader.read(request)).secret);
+      const signedIn = await reader.read(request);
+      await sessions.end(signedIn.secret);
+      reader.forget(signedIn);
       const cookie = cookieFor(address.publicUrl, request.headers.host);
       void reply.header('set-cookie', writeCookie(cookie, '', 0));
       return {};

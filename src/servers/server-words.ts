@@ -165,7 +165,7 @@ function thisNodeLine({
         'Its lease has run out. Its calls continue, but it dials no calls and publishes no events until the lease is renewed.',
     };
   }
-  return { ...line, ...(isDraining ? drainingState(calls) : { state: 'up' }) };
+  return { ...line, ...(isDraining ? drainingState(calls) : { state: 'up' }), detail: 'this one' };
 }
 
 function nodeState({ state, calls }: NodeRow): State {

@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { watchStory } from './call-story.ts';
 import { dialWithCare } from './dialling.ts';
 import { loseConnections } from './lost-connections.ts';
+import { watchOutages } from './outages.ts';
 import { picture, pictureAway, takePictures } from './pictures.ts';
 import { drawRecordings } from './recordings.ts';
 import { signInWithCare } from './signing-in.ts';
@@ -64,6 +65,7 @@ async function run(): Promise<void> {
   await signInWithCare(stage);
   await loseConnections(stage);
   await overTwoNodes(stage, await second);
+  await watchOutages(stage, await second);
   assert.equal((await gateway.dialer.request('GET', `/api/public/calls/${voicemail}`)).status, 200);
 }
 
@@ -82,6 +84,7 @@ async function signedOut(page: Page): Promise<void> {
 async function signIn(page: Page, context: BrowserContext): Promise<void> {
   const url = await stage.cli('console');
   await page.goto(url);
+  // A tab that already shows the console stays on its page.
   await page.getByText('No calls yet.').waitFor();
   assert.ok(!page.url().includes('token='), 'the token is not left in the address');
   const [cookie] = await context.cookies();
@@ -214,6 +217,7 @@ async function otherPages(page: Page): Promise<void> {
   await page.getByText('No call matches these filters.').waitFor();
   await picture(page, 'calls-filtered-empty');
   for (const [name, text] of [
+    ['Servers', 'All is well'],
     ['Trunks', 'sandbox'],
     ['Nodes', 'this node'],
     ['Detection', 'dense-speech'],
@@ -243,11 +247,17 @@ async function otherTenant(callId: string): Promise<void> {
   const page = await (await stage.open()).newPage();
   await page.goto(await stage.cli('console', '--app', appId));
   await page.getByText('No calls yet.').waitFor();
-  assert.equal(await page.getByRole('link', { name: 'Trunks' }).count(), 0);
+  for (const name of ['Servers', 'Trunks'])
+    assert.equal(await page.getByRole('link', { name }).count(), 0);
   await page.goto(`${base}/console#/calls/${callId}`);
   await page.getByRole('heading', { name: 'No such call' }).waitFor();
   await picture(page, 'call-not-found');
-  for (const path of ['operate/trunks', `calls/${callId}/capture`, `calls/${callId}/sip.pcap`]) {
+  for (const path of [
+    'operate/servers',
+    'operate/trunks',
+    `calls/${callId}/capture`,
+    `calls/${callId}/sip.pcap`,
+  ]) {
     assert.equal((await page.request.get(`${base}/console/api/${path}`)).status(), 404, path);
   }
   await page.context().close();
@@ -263,7 +273,7 @@ async function narrow(page: Page, callId: string): Promise<void> {
     await fits(page);
     await accessible(page, `a call on a phone, ${colorScheme}`);
   }
-  for (const name of ['Calls', 'Notifications', 'Trunks', 'Nodes', 'Detection']) {
+  for (const name of ['Servers', 'Calls', 'Notifications', 'Trunks', 'Nodes', 'Detection']) {
     await page.getByRole('link', { name, exact: true }).first().click();
     await page.getByRole('heading', { name, level: 1 }).waitFor();
     await page.locator('main table, main .empty').first().waitFor();

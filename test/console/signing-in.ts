@@ -110,7 +110,7 @@ async function linkOfTheTerminal(stage: Stage): Promise<void> {
     const page = await (await stage.open(new URL(link).origin)).newPage();
     await page.goto(link);
     await expectApp(page, 'dev');
-    await page.getByText('No calls yet.').waitFor();
+    await page.getByRole('heading', { name: 'Servers' }).waitFor();
     // The link works once. A user who clicks it again stays signed in.
     await page.goto(link);
     await page.getByRole('alert').getByText('You are still signed in as dev').waitFor();

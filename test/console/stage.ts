@@ -106,9 +106,9 @@ function watch(context: BrowserContext, bases: readonly string[], complaints: st
   const hosts = new Set(bases.map((base) => new URL(base).host));
   context.on('console', (message) => {
     // The page asks who is signed in, and Chromium reports the 401 as an error. It also reports
-    // requests that the tests let fail or cut off.
+    // requests that the tests let fail or cut off, and the 503s of an outage.
     const isAnswer =
-      /status of (400|401|404|403)|ERR_INTERNET_DISCONNECTED|ERR_CONTENT_LENGTH_MISMATCH/.test(
+      /status of (400|401|404|403|503)|ERR_INTERNET_DISCONNECTED|ERR_CONTENT_LENGTH_MISMATCH/.test(
         message.text(),
       );
     if (message.type() === 'error' && !isAnswer) complaints.push(message.text());

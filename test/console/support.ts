@@ -26,11 +26,13 @@ export async function startConsole({
     sessions: createSessionStore(database, { now }),
     address: { publicUrl: origin, host: '127.0.0.1' },
     isDrachtio: false,
+    isDatabaseAway: () => false,
     captureOf: async () => undefined,
     sandboxNumbers: [{ number: '+12025550100', name: 'person' }],
     receivers: async () => [],
     trunks: async () => [],
     nodes: async () => [],
+    servers: () => [],
     detection: async () => ({ calls: 0, since: now().toISOString(), verdicts: [] }),
     ...options,
   };

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import type { BrowserContext, Page } from 'playwright-core';
-import { startCluster } from '../support/cluster.ts';
+import { type Part, startCluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import { startPostgres } from '../support/postgres-server.ts';
@@ -14,6 +14,8 @@ const target = 'tel:+12025550102';
 export type TwoNodes = AsyncDisposable & {
   readonly here: GatewayProcess;
   readonly there: GatewayProcess;
+  readonly engine: Part;
+  stopDatabase(): Promise<void>;
 };
 
 export async function startTwoNodes(): Promise<TwoNodes> {
@@ -34,7 +36,8 @@ export async function startTwoNodes(): Promise<TwoNodes> {
     const here = await cluster.startNode('here');
     // Only this node knows the carrier of the call.
     const there = await cluster.startNode('there', { SANDBOX: 'on' });
-    return { here, there, [Symbol.asyncDispose]: dispose };
+    const { engine } = cluster;
+    return { here, there, engine, stopDatabase: postgres.stop, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;
@@ -64,6 +67,8 @@ async function signIn(
 ): Promise<Page> {
   const page = await context.newPage();
   const link = await signInBy(there, page, baseOf(here));
+  await page.getByRole('heading', { name: 'Servers' }).waitFor();
+  await page.getByRole('link', { name: 'Calls' }).click();
   await page.getByText('No calls yet.').waitFor();
   const stranger = await (await stage.open(baseOf(there))).newPage();
   await stranger.goto(link);

@@ -120,6 +120,7 @@ export const api = {
     }),
   receivers: () => ask('api/receivers'),
   sandbox: () => ask('api/sandbox'),
+  servers: () => ask('api/operate/servers'),
   trunks: () => ask('api/operate/trunks'),
   nodes: () => ask('api/operate/nodes'),
   detection: () => ask('api/operate/detection'),

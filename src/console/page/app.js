@@ -10,11 +10,14 @@ import { CallsPage } from './calls-page.js';
 import { html } from './dom.js';
 import { NotificationsPage } from './notifications-page.js';
 import { DetectionPage, NodesPage, TrunksPage } from './operate-pages.js';
+import { ServersPage } from './servers-page.js';
 import { failure, findSession, followLink, question, signOut, takeToken } from './sign-in.js';
 
 const place = signal('');
 
+/** The first one that the user may see is also the page that opens after signing in. */
 const pages = [
+  { path: 'servers', name: 'Servers', page: ServersPage, operates: true },
   { path: 'calls', name: 'Calls', page: CallsPage },
   { path: 'notifications', name: 'Notifications', page: NotificationsPage },
   { path: 'trunks', name: 'Trunks', page: TrunksPage, operates: true },
@@ -26,14 +29,14 @@ const visiblePages = () =>
   pages.filter(({ operates }) => !operates || session.value.app.scopes.includes('Operate'));
 
 async function start() {
-  const token = takeToken('calls');
+  const token = takeToken('');
   if (token !== undefined) await followLink(token);
   readPlace();
   await findSession();
 }
 
 function readPlace() {
-  place.value = location.hash.replace(/^#\/?/, '') || 'calls';
+  place.value = location.hash.replace(/^#\/?/, '');
 }
 
 /** Handles a sign-in link, even if the link is opened in a tab that already shows the console. */
@@ -50,7 +53,7 @@ function Frame({ children, current }) {
   return html`
     <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
     <header class="top">
-      <a class="brand" href="#/calls">Offhook</a>
+      <a class="brand" href="#/">Offhook</a>
       <nav aria-label="Pages">
         ${visiblePages().map(
           ({ path, name }) =>
@@ -153,7 +156,7 @@ function SignedIn() {
   if (path === 'calls' && id !== undefined) {
     return html`<${Frame} current="calls"><${CallPage} key=${id} callId=${id} /></${Frame}>`;
   }
-  const found = visiblePages().find((page) => page.path === path) ?? pages[0];
+  const found = visiblePages().find((page) => page.path === path) ?? visiblePages()[0];
   return html`<${Frame} current=${found.path}><${found.page} key=${found.path} /></${Frame}>`;
 }
 
