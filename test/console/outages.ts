@@ -41,8 +41,8 @@ async function engineAway(page: Page, { engine }: TwoNodes): Promise<void> {
   say('a SIP engine goes and comes back, and the page follows');
 }
 
-async function databaseAway(page: Page, { here, stopDatabase }: TwoNodes, base: string) {
-  await stopDatabase();
+async function databaseAway(page: Page, nodes: TwoNodes, base: string) {
+  await nodes.stopDatabase();
   const row = rowOf(page, 'PostgreSQL', 'Away');
   await row.getByText('Calls that are up continue').waitFor();
   await page.getByRole('status').getByText('1 of 7 has a problem: PostgreSQL.').waitFor();
@@ -64,8 +64,8 @@ async function databaseAway(page: Page, { here, stopDatabase }: TwoNodes, base: 
   // Nothing else works without the database.
   const [cookie] = await page.context().cookies();
   const headers = { cookie: `${cookie?.name}=${cookie?.value}` };
-  const nodes = await fetch(`${base}/console/api/operate/nodes`, { headers });
-  assert.equal(nodes.status, 503, here.output());
+  const answer = await fetch(`${base}/console/api/operate/nodes`, { headers });
+  assert.equal(answer.status, 503);
   say('the page says what an outage of the database affects, also after a reload');
 }
 

@@ -37,7 +37,8 @@ export async function startTwoNodes(): Promise<TwoNodes> {
     // Only this node knows the carrier of the call.
     const there = await cluster.startNode('there', { SANDBOX: 'on' });
     const { engine } = cluster;
-    return { here, there, engine, stopDatabase: postgres.stop, [Symbol.asyncDispose]: dispose };
+    const stopDatabase = () => postgres.stop();
+    return { here, there, engine, stopDatabase, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;
