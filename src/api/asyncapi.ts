@@ -3,12 +3,18 @@
 // the contract's schemas, so new event types show up without further work.
 
 import { z } from 'zod';
-import { callEventSchema, callEvents, callEventTypes } from '../calls/contract/call-event.ts';
+import {
+  type CallEventType,
+  callEventSchema,
+  callEvents,
+  callEventTypes,
+} from '../calls/contract/call-event.ts';
 import { commandReply, commandSchema } from '../calls/contract/command.ts';
 import { exampleEvent } from '../calls/contract/event-examples.ts';
 import { notificationOf, statusRows } from '../calls/contract/event-table.ts';
 import { eventNotificationSchema, notificationSchema } from '../calls/contract/notification.ts';
 import { selectedEventTypes, typesWithStatus } from '../calls/contract/notify-events.ts';
+import { publishedEvent, publishedEventSchema } from '../calls/contract/published-event.ts';
 import type { ApiInstance } from '../http/http.ts';
 import { version } from '../version.ts';
 
@@ -38,19 +44,49 @@ function toJsonSchema(schema: z.ZodType): Node {
 const camel = (type: string): string =>
   type.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
+/** Returns the name of the component for an event's message on NATS. */
+const published = (type: CallEventType): string => camel(`published-${type}`);
+
+const messageId: Node = {
+  type: 'object',
+  required: ['Nats-Msg-Id'],
+  properties: { 'Nats-Msg-Id': { type: 'string', description: 'the `id` of the event' } },
+};
+
+const common = (type: CallEventType): Node => ({
+  ...{ name: type, title: type, summary: callEvents[type].data.description ?? type },
+  contentType: 'application/json',
+});
+
+/** Events as they are sent over HTTP. */
 function eventMessages(): Node {
   return Object.fromEntries(
     callEventTypes.map((type) => [
       camel(type),
       {
-        name: type,
-        title: type,
-        summary: callEvents[type].data.description ?? type,
-        contentType: 'application/json',
+        ...common(type),
         payload: schemaOf(callEventSchema(type)),
         examples: [{ name: type, payload: exampleEvent(type) }],
       },
     ]),
+  );
+}
+
+function publishedMessages(): Node {
+  return Object.fromEntries(
+    callEventTypes.map((type) => {
+      const event = exampleEvent(type);
+      const headers = { 'Nats-Msg-Id': event.id };
+      return [
+        published(type),
+        {
+          ...common(type),
+          headers: messageId,
+          payload: schemaOf(publishedEventSchema(type)),
+          examples: [{ name: type, headers, payload: publishedEvent(event) }],
+        },
+      ];
+    }),
   );
 }
 
@@ -148,7 +184,7 @@ function channels(events: readonly string[]): Node {
       address: '{prefix}.call.{accountId}.{botId}.{callId}.{event}',
       title: 'Call events on NATS',
       description:
-        'The JetStream stream `<prefix>_calls` holds each call’s events in the order of `eventSequence`. Drop duplicates by `id`. Only the gateway’s operators should have access, because a client that can read this stream sees the events of every account.',
+        'The JetStream stream `<prefix>_calls` holds each call’s events in the order of `eventSequence`. Drop duplicates by the header `Nats-Msg-Id`, which is the event’s id. A message does not repeat the account, the bot and the call of its subject; `sid`, `conversationId` and `appId` are in a call’s first and last message. Only the gateway’s operators should have access, because a client that can read this stream sees the events of every account.',
       servers: [ref('servers/nats')],
       parameters: {
         prefix,
@@ -157,7 +193,7 @@ function channels(events: readonly string[]): Node {
         callId,
         event: parameter('type of the event', { enum: callEventTypes }),
       },
-      messages: messagesOf(events),
+      messages: messagesOf(callEventTypes.map(published)),
     },
     botEvents: {
       address: '/api/public/bot/{botId}/events',
@@ -198,7 +234,7 @@ function operations(events: readonly string[]): Node {
   return {
     publishCallEvent: send(
       'callEvents',
-      events,
+      callEventTypes.map(published),
       'Publishes each call event once it has been stored',
     ),
     streamCallEvent: send(
@@ -244,7 +280,7 @@ export function asyncApiDocument(publicUrl: string | undefined): Node {
     channels: channels(events),
     operations: operations(events),
     components: {
-      messages: { ...eventMessages(), ...otherMessages() },
+      messages: { ...eventMessages(), ...publishedMessages(), ...otherMessages() },
       schemas: namedSchemasOf(
         z.tuple([
           notificationSchema,

@@ -12,6 +12,8 @@ import {
   type Subscription,
 } from '@nats-io/transport-node';
 
+/** Within its duplicate window, a stream drops further messages with the same value. */
+export const messageIdHeader = 'Nats-Msg-Id';
 const acknowledgeTimeoutMs = 5_000;
 /** The server replies with this status if no stream has the subject. */
 const noResponders = 503;
@@ -144,7 +146,7 @@ function sequenceOf(message: Msg): number {
 
 function headersOf({ id, expectedLastSequence, headers: more = {} }: PutOptions): MsgHdrs {
   const all = headers();
-  if (id !== undefined) all.set('Nats-Msg-Id', id);
+  if (id !== undefined) all.set(messageIdHeader, id);
   if (expectedLastSequence !== undefined) {
     all.set('Nats-Expected-Last-Subject-Sequence', String(expectedLastSequence));
   }

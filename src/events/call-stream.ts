@@ -2,9 +2,12 @@
 // lack events that are on the stream, and recovery needs them to continue the call's sequences.
 
 import type { StoredMsg } from '@nats-io/jetstream';
-import { type CallEvent, callEventTypes, parseCallEvent } from '../calls/contract/call-event.ts';
+import { type CallEvent, callEventTypes } from '../calls/contract/call-event.ts';
+import type { CallIdentity } from '../calls/contract/identity.ts';
+import { parsePublishedEvent } from '../calls/contract/published-event.ts';
+import { messageIdHeader } from './acknowledged-publishing.ts';
 import type { EventConnection } from './connection.ts';
-import { type CallAddress, callSubject, streamNames } from './subjects.ts';
+import { callSubject, streamNames } from './subjects.ts';
 
 /**
  * We don't read more events than this per type, so a broken stream can't keep us busy forever. Even
@@ -18,12 +21,12 @@ const maxEventsOfCall = 10_000;
  */
 export async function eventsOfCall(
   connection: EventConnection,
-  address: CallAddress,
+  identity: CallIdentity,
 ): Promise<readonly CallEvent[]> {
   const { prefix, manager } = connection;
   const stream = streamNames(prefix).calls;
   // The server uses an index for exact subjects, but would read the whole stream for a wildcard.
-  const subjects = callEventTypes.map((type) => callSubject(prefix, address, type));
+  const subjects = callEventTypes.map((type) => callSubject(prefix, identity, type));
   const last = await Promise.all(
     subjects.map((subject) => manager.streams.getMessage(stream, { last_by_subj: subject })),
   );
@@ -38,7 +41,8 @@ export async function eventsOfCall(
   }
   const events: CallEvent[] = [];
   for (const message of [...stored.values()].sort((a, b) => a.seq - b.seq)) {
-    const parsed = parseCallEvent(message.string());
+    const id = message.header.get(messageIdHeader);
+    const parsed = parsePublishedEvent(message.string(), id, identity);
     if (parsed.ok) events.push(parsed.event);
   }
   return events;

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
+import { publishedEvent } from '../calls/contract/published-event.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { TraceHeaders } from '../lib/trace-context.ts';
 import { takeTurns } from '../lib/turns.ts';
@@ -207,7 +208,7 @@ class Publisher implements RunningPublisher {
     await this.#options.writeContext?.(event);
     const subject = callSubject(this.#connection.prefix, event, event.type);
     const trace = this.#options.traceOf?.(event.callId);
-    await this.#connection.put(subject, JSON.stringify(event), {
+    await this.#connection.put(subject, JSON.stringify(publishedEvent(event)), {
       id: event.id,
       ...(trace === undefined ? {} : { headers: trace }),
     });

@@ -5,15 +5,20 @@ import specs from '@asyncapi/specs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { callEventTypes, parseCallEvent } from '../../src/calls/contract/call-event.ts';
+import {
+  type CallEvent,
+  callEventTypes,
+  parseCallEvent,
+} from '../../src/calls/contract/call-event.ts';
 import { commandReply, commandSchema } from '../../src/calls/contract/command.ts';
-import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
+import { exampleEvent, exampleIdentity } from '../../src/calls/contract/event-examples.ts';
 import { notificationOf, statusRows } from '../../src/calls/contract/event-table.ts';
 import {
   eventNotificationSchema,
   notificationSchema,
 } from '../../src/calls/contract/notification.ts';
 import { selectedEventTypes } from '../../src/calls/contract/notify-events.ts';
+import { parsePublishedEvent } from '../../src/calls/contract/published-event.ts';
 import { forSuite } from '../support/opened.ts';
 import { startHarness } from './support.ts';
 
@@ -21,7 +26,11 @@ type Message = {
   readonly name: string;
   readonly summary?: string;
   readonly payload: object;
-  readonly examples: readonly { readonly name: string; readonly payload: unknown }[];
+  readonly examples: readonly {
+    readonly name: string;
+    readonly payload: unknown;
+    readonly headers?: { readonly 'Nats-Msg-Id': string };
+  }[];
 };
 type Document = {
   readonly asyncapi: string;
@@ -38,6 +47,12 @@ beforeAll(async () => {
 const isEvent = (name: string) => (callEventTypes as readonly string[]).includes(name);
 const eventMessages = () =>
   Object.values(document.components.messages).filter(({ name }) => isEvent(name));
+function parsed({ payload, headers }: Message['examples'][number]) {
+  const text = JSON.stringify(payload);
+  return headers === undefined
+    ? parseCallEvent(text)
+    : parsePublishedEvent(text, headers['Nats-Msg-Id'], exampleIdentity);
+}
 const payloadsOf = (key: string) =>
   (document.components.messages[key]?.examples ?? []).map(({ payload }) => payload);
 
@@ -80,7 +95,8 @@ describe('/asyncapi.json', () => {
   });
 
   test('has a message for each type of event, on NATS and over HTTP', () => {
-    expect(eventMessages().map(({ name }) => name)).toEqual(callEventTypes);
+    const twice = [...callEventTypes, ...callEventTypes];
+    expect(eventMessages().map(({ name }) => name)).toEqual(twice);
     for (const channel of ['callEvents', 'botEvents']) {
       expect(Object.keys(document.channels[channel]?.messages ?? {})).toHaveLength(
         callEventTypes.length,
@@ -110,9 +126,9 @@ describe('/asyncapi.json', () => {
   });
 
   test('has examples that the gateway itself accepts', () => {
-    const events = eventMessages().flatMap(({ examples }) => examples);
-    for (const { payload } of events) {
-      expect(parseCallEvent(JSON.stringify(payload))).toMatchObject({ ok: true });
+    for (const example of eventMessages().flatMap(({ examples }) => examples)) {
+      const { type } = example.payload as CallEvent;
+      expect(parsed(example)).toEqual({ ok: true, event: exampleEvent(type) });
     }
     for (const body of payloadsOf('notification')) notificationSchema.strict().parse(body);
     for (const body of payloadsOf('eventNotification')) {

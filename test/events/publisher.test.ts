@@ -1,6 +1,7 @@
 import { once, setMaxListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { publishedEvent } from '../../src/calls/contract/published-event.ts';
 import { eventsOfCall } from '../../src/events/call-stream.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { createPublisher } from '../../src/events/publisher.ts';
@@ -304,14 +305,11 @@ describe('batch consumer', () => {
     const call = eventBuilder();
     const subject = `${connection.prefix}.call.acme.st-bot.${call.identity.callId}.failed`;
 
-    await connection.jetstream.publish(subject, '{"id":"x","type":"failed"}');
-    await connection.jetstream.publish(subject, 'not json');
-    // A database would refuse this event at each delivery.
-    await connection.jetstream.publish(
-      subject,
-      JSON.stringify({ ...call.failed(), id: 'evt-\u0000' }),
-    );
-    await connection.jetstream.publish(subject, JSON.stringify(call.failed()));
+    const body = JSON.stringify(publishedEvent(call.failed()));
+    await connection.jetstream.publish(subject, '{"type":"failed"}', { msgID: 'evt-1' });
+    await connection.jetstream.publish(subject, 'not json', { msgID: 'evt-2' });
+    await connection.jetstream.publish(subject, body);
+    await connection.jetstream.publish(subject, body, { msgID: 'evt-3' });
     await eventually(() => seen.length === 1, 'the good event arrives');
 
     const dead = streamNames(connection.prefix).dead;

@@ -3,6 +3,7 @@
 
 import { jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
+import { readEvent } from '../support/published-events.ts';
 import type { StreamEvent } from './aftermath.ts';
 
 export type StoredEvent = {
@@ -27,7 +28,7 @@ export async function eventsOnStream(natsUrl: string): Promise<readonly StoredEv
     const events: StoredEvent[] = [];
     if (pending === 0) return events;
     for await (const message of await consumer.consume()) {
-      const event = JSON.parse(message.string()) as StreamEvent;
+      const event = readEvent(message) as StreamEvent;
       const storedAt = message.info.timestampNanos / nanosecondsPerMs;
       events.push({ raw: canonicalOf(event), event, storedAt });
       if (message.info.pending === 0) break;

@@ -12,6 +12,7 @@ import { startCluster } from '../support/cluster.ts';
 import { openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { numberFor } from '../support/far-end.ts';
+import { readEvent } from '../support/published-events.ts';
 
 type Attribute = { readonly key: string; readonly value: Readonly<Record<string, unknown>> };
 type OtlpSpan = {
@@ -89,7 +90,7 @@ test('a trace goes from the POST to the last attempt, over two nodes', async () 
 
   nats.subscribe('offhook.call.>', {
     callback: (_error, message) => {
-      const { callId } = message.json<{ callId: string }>();
+      const { callId } = readEvent(message);
       const of = (name: string) => message.headers?.get(name);
       if (callId !== staying.callId)
         headersOfEvents.push(`${of('traceparent')} ${of('tracestate')}`);

@@ -4,6 +4,7 @@
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { makeSeededDataDir } from './databases.ts';
 import { startGateway } from './gateway-process.ts';
+import { readEvent } from './published-events.ts';
 import { startReceiver } from './receiver.ts';
 
 /** The fields of an event that the tests use. The event contains more. */
@@ -33,7 +34,7 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
   });
   const events: PublishedEvent[] = [];
   nats.subscribe('offhook.call.>', {
-    callback: (_error, message) => void events.push(message.json<PublishedEvent>()),
+    callback: (_error, message) => void events.push(readEvent(message)),
   });
   // Make sure that NATS has processed the subscription. The first call's events come over a
   // different connection, which NATS might serve first.

@@ -1,5 +1,4 @@
-// A call's events, as published on JetStream under
-// `<prefix>.call.<accountId>.<botId>.<callId>.<type>`. An event states a fact. Its
+// A call's events. `published-event.ts` defines their form on NATS. An event states a fact. Its
 // readers can build a notification or a timeline row from it, and the call's context from its
 // events so far. Event ids are derived from the call id, which lets readers recognise
 // duplicates. Each feature defines its own events.
@@ -43,10 +42,7 @@ export type CallFact = {
 }[CallEventType];
 export type TerminalEvent = EventOf<'completed'> | EventOf<'failed'>;
 
-/**
- * The schema of a published event, i.e. the JetStream message and the `data` of a server-sent
- * event.
- */
+/** The schema of an event as the gateway stores it and sends it over HTTP. */
 export function callEventSchema(type: CallEventType) {
   return z.object({
     ...callEventEnvelope.shape,
@@ -67,15 +63,18 @@ const messages: ReadonlyMap<unknown, z.ZodType> = new Map(
 );
 
 /**
- * Parses a message from the calls stream. The message has to be validated, because anyone with
- * publish rights may have sent it.
+ * Parses an event. A message from the calls stream has to be validated, because anyone with publish
+ * rights may have sent it.
+ *
+ * @param known the members that the text lacks
  */
 export function parseCallEvent(
   text: string,
+  known: Partial<CallEventEnvelope> = {},
 ): { readonly ok: true; readonly event: CallEvent } | Mismatch {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = { ...(JSON.parse(text) as object), ...known };
   } catch {
     return { ok: false, reason: 'not JSON' };
   }

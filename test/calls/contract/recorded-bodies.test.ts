@@ -1,5 +1,5 @@
-// A dialer that uses no newer feature gets the same bytes as before: the events and bodies of the
-// version before plans, sounds and transfers (046d13f).
+// A dialer that uses no newer feature gets the same bytes as before: the bodies of the version
+// before plans, sounds and transfers (046d13f), and its events except for the contexts in them.
 
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
