@@ -8,12 +8,16 @@
 // talk, and counts the calls that are hung up. `npm run test:faults -- --failovers 5` does the same
 // with fail-overs to a standby behind haproxy, five of each length. `--build FOLDER` tries the
 // `dist` of another version.
+//
+// `npm run test:faults -- --hours 48 --seconds 900` lets two days pass within a quarter of an hour,
+// on PostgreSQL and on PGlite.
 
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { eventually } from '../support/eventually.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
+import { runDays } from './days.ts';
 import { runFailovers } from './failovers.ts';
 import { runOutages } from './outages.ts';
 import { runServers } from './servers/run-servers.ts';
@@ -42,6 +46,8 @@ const { values } = parseArgs({
     failovers: { type: 'string' },
     /** How long nothing serves during a fail-over, in seconds, separated by commas. */
     lengths: { type: 'string', default: '5,8,12,15,30,60' },
+    /** How many hours pass by the clock of the gateways instead of the storm. */
+    hours: { type: 'string' },
     gateways: { type: 'string', default: '2' },
     build: { type: 'string' },
   },
@@ -54,10 +60,12 @@ const outages = Number(values.outages ?? 0);
 const failovers = Number(values.failovers ?? 0);
 const lengths = values.lengths.split(',').map(Number);
 const gateways = Number(values.gateways);
-const numbers = [seed, seconds, callsPerSecond, everyMs, outages, failovers, gateways, ...lengths];
+const hours = Number(values.hours ?? 0);
+const counts = [outages, failovers, gateways, hours, ...lengths];
+const numbers = [seed, seconds, callsPerSecond, everyMs, ...counts];
 if (!numbers.every((value) => Number.isFinite(value) && value >= 0)) {
   throw new Error(
-    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths and --gateways must be numbers of 0 or more',
+    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths, --hours and --gateways must be numbers of 0 or more',
   );
 }
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -134,12 +142,21 @@ async function failOver(): Promise<boolean> {
   }
 }
 
-/** Runs the storm or the outages on a single server. Returns true if nothing is wrong. */
+/** Lets days pass. Returns true if nothing was lost, repeated or kept for too long. */
+async function letDaysPass(databaseUrl: string): Promise<boolean> {
+  say(`${hours} h in ${seconds} s`);
+  const reports = await runDays({ hours, seconds, databaseUrl, log: say });
+  say(JSON.stringify(reports, undefined, 2));
+  return reports.every(({ violations }) => violations.length === 0);
+}
+
+/** Runs the storm, the outages or the days on a single server. Returns true if nothing is wrong. */
 async function onOneServer(): Promise<boolean> {
   const postgres = await startPostgres();
   try {
     await eventually(() => createDatabase(postgres.url), 'PostgreSQL accepts statements');
     const databaseUrl = postgres.url.replace('/postgres?', '/storm?');
+    if (hours > 0) return await letDaysPass(databaseUrl);
     return outages > 0 ? await sufferOutages(postgres, databaseUrl) : await storm(databaseUrl);
   } finally {
     await postgres.stop();

@@ -23,8 +23,11 @@ import { type Receiver, startReceiver } from './receiver.ts';
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 export type ClusterOptions = {
-  /** The URL of an empty database that no other test uses. */
-  readonly databaseUrl: string;
+  /**
+   * The URL of an empty database that no other test uses. Default: each node has an embedded
+   * database, with the `dev` app.
+   */
+  readonly databaseUrl?: string;
   /** Additional lines for the trunk, e.g. `callsPerSecond: 20`. */
   readonly trunk?: readonly string[];
   readonly variables?: Readonly<Record<string, string>>;
@@ -76,13 +79,14 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     await writeFile(trunksFile, trunkFile(farEnd.port, options.trunk ?? []));
     const secretsKey = randomBytes(32).toString('hex');
     const createApp = options.createApp ?? createAppIn;
-    const app = await createApp(options.databaseUrl, secretsKey);
+    const { databaseUrl } = options;
+    const app = databaseUrl === undefined ? undefined : await createApp(databaseUrl, secretsKey);
     const startNode: Cluster['startNode'] = async (name, variables = {}, build) => {
       const gateway = await startGateway(
         join(folder, name),
         {
           NODE_ID: name,
-          DATABASE_URL: options.databaseUrl,
+          ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
           NATS_URL: nats.url,
           DRACHTIO_URL: engine.url,
           SECRETS_KEY: secretsKey,
