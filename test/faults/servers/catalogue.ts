@@ -156,6 +156,8 @@ const fullDiskOfNats: ServerFault = {
 
 /** Longer than the default lease. */
 const partitionS = 15;
+/** Longer than the gateway needs to find out that a server is silent, and to leave it. */
+const natsPartitionS = 30;
 
 const partitions = (['a', 'b'] as const).flatMap((name): readonly ServerFault[] => {
   const from = ({ members }: ServerWorld): Member => members[name === 'a' ? 0 : 1];
@@ -170,7 +172,7 @@ const partitions = (['a', 'b'] as const).flatMap((name): readonly ServerFault[] 
       },
     },
     {
-      ...{ name: `${name}-without-one-nats`, seconds: partitionS, settleSeconds: natsSettlesS },
+      ...{ name: `${name}-without-one-nats`, seconds: natsPartitionS, settleSeconds: natsSettlesS },
       ...spared,
       begin: async (world) => {
         from(world).wires.nats[0]?.stall();
