@@ -70,7 +70,7 @@ export async function openNode(
   lease.start(askedAtMs);
   await announceKeys(storage.database.pool, config.ownerId, storage.secrets);
   if (storage.secrets.headers.previous !== undefined) {
-    const rollout = followRollout(storage.database.pool, storage.secrets, logger);
+    const rollout = followRollout(storage.database.pool, config.ownerId, storage.secrets, logger);
     closers.add('key change', () => rollout.stop());
   }
   closers.add('lease', async () => {

@@ -1,6 +1,7 @@
 // Implements `offhook secrets reencrypt`, which re-encrypts the stored secrets after SECRETS_KEY
 // has changed.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import type { AdminAnswer } from '../api/admin/admin-operations.ts';
 import { type AdminAccess, openAdminAccess } from './admin-access.ts';
 import type { CliContext } from './cli-context.ts';
@@ -16,6 +17,9 @@ type Page = AdminAnswer<'secrets.reencrypt'>;
  * seals with the previous key.
  */
 const maxRuns = 5;
+/** Gateways use the new key about ten seconds after the last of them has it. */
+const switchTimeoutMs = 30_000;
+const switchPollMs = 500;
 
 /** What one run found, by column. */
 type Run = Map<string, { replaced: number; busy: number; unreadable: Record<string, number> }>;
@@ -25,9 +29,10 @@ export async function reencryptSecrets(
   { dryRun = false, force = false }: ReencryptOptions,
 ): Promise<void> {
   await using access = await openAdminAccess(context);
+  if (!dryRun && !force) await untilUsed(access, context.interrupted);
   const left = dryRun
-    ? await runOnce(context, access, { dryRun, force })
-    : await runUntilDone(context, access, { dryRun, force });
+    ? await runOnce(context, access, { dryRun })
+    : await runUntilDone(context, access, { dryRun });
   if (dryRun && left > 0)
     throw new CliError(
       `${left} secrets are not sealed with SECRETS_KEY; --dry-run changed nothing.`,
@@ -40,7 +45,30 @@ export async function reencryptSecrets(
   context.print('Every stored secret is sealed with SECRETS_KEY. SECRETS_KEY_PREVIOUS can go.');
 }
 
-type How = { readonly dryRun: boolean; readonly force: boolean };
+/**
+ * Waits until every gateway seals with the current key, because we could miss what they seal
+ * meanwhile.
+ */
+async function untilUsed(access: AdminAccess, interrupted: AbortSignal): Promise<void> {
+  const deadlineMs = performance.now() + switchTimeoutMs;
+  for (;;) {
+    const { without, notUsing } = await access.run('secrets.rollout', {});
+    if (without.length > 0) {
+      throw new CliError(
+        `These gateways don’t have SECRETS_KEY yet: ${without.join(', ')}. Restart them with it first, or use --force if they never come back.`,
+      );
+    }
+    if (notUsing.length === 0) return;
+    if (interrupted.aborted || performance.now() > deadlineMs) {
+      throw new CliError(
+        `These gateways don’t use SECRETS_KEY yet: ${notUsing.join(', ')}. Run the command again.`,
+      );
+    }
+    await pause(switchPollMs);
+  }
+}
+
+type How = { readonly dryRun: boolean };
 
 /** Returns how many values are still not sealed with the current key. */
 async function runUntilDone(context: CliContext, access: AdminAccess, how: How): Promise<number> {

@@ -8,47 +8,76 @@ import type { Queries } from './queries.ts';
 import { keyIdIn, type SecretBox } from './secrets.ts';
 
 /** Nobody waits for the change, so it may take a few seconds to be noticed. */
-const checkEveryMs = 5_000;
+const checkEveryMs = 3_000;
+
+export type KeyRollout = {
+  /** The ids of the nodes that don't have the current key. */
+  readonly without: readonly string[];
+  /** The ids of the nodes that may still seal with another key. Includes `without`. */
+  readonly notUsing: readonly string[];
+};
 
 /**
- * Returns the ids of nodes that don't have the current key. For an hour, a lost node counts unless
- * a newer process has its id, because it may come back with its old configuration.
+ * For an hour, a lost node counts unless a newer process has its id, because it may come back with
+ * its old configuration.
  */
-export async function nodesWithoutKey(pool: Queries, { headers }: SecretBox): Promise<string[]> {
-  const { rows } = await pool.query<{ node_id: string }>(
-    `select distinct node_id from nodes n
-     where not ($1 = any(secret_keys)) and (lost_at is null or lost_at > now() - interval '1 hour')
+export async function readRollout(pool: Queries, { headers }: SecretBox): Promise<KeyRollout> {
+  const { rows } = await pool.query<{ node_id: string; has_key: boolean }>(
+    `select node_id, bool_and($1 = any(secret_keys)) as has_key from nodes n
+     where secret_keys[1] is distinct from $1
+       and (lost_at is null or lost_at > now() - interval '1 hour')
        and not exists (
-       select from nodes newer where newer.node_id = n.node_id and newer.started_at > n.started_at)
-     order by node_id`,
+         select from nodes newer where newer.node_id = n.node_id and newer.started_at > n.started_at)
+     group by node_id order by node_id`,
     [keyIdIn(headers.current)],
   );
-  return rows.map((row) => row.node_id);
+  return {
+    without: rows.filter(({ has_key: hasKey }) => !hasKey).map((row) => row.node_id),
+    notUsing: rows.map((row) => row.node_id),
+  };
 }
 
 /** Switches the box to its current key if every node has that key. */
 export async function useCurrentKeyIfShared(pool: Queries, secrets: SecretBox): Promise<boolean> {
-  const isShared = (await nodesWithoutKey(pool, secrets)).length === 0;
+  const isShared = (await readRollout(pool, secrets)).without.length === 0;
   if (isShared) secrets.useCurrentKey();
   return isShared;
 }
 
-/** Announces this process's keys. Call it after the node is registered. */
+/**
+ * Announces the keys with which this process opens secrets. The first is the one with which it
+ * seals. Call this after the node is registered.
+ */
 export async function announceKeys(
   pool: Queries,
   ownerId: string,
-  { headers }: SecretBox,
+  { headers, sealsWith }: SecretBox,
 ): Promise<void> {
-  const keyIds = Object.values(headers).map(keyIdIn);
-  await pool.query('update nodes set secret_keys = $2 where owner_id = $1', [ownerId, keyIds]);
+  const keyIds = [sealsWith(), ...Object.values(headers)].map(keyIdIn);
+  await pool.query('update nodes set secret_keys = $2 where owner_id = $1', [
+    ownerId,
+    [...new Set(keyIds)],
+  ]);
 }
 
-/** Uses the current key as soon as every node has it. */
-export function followRollout(pool: Queries, secrets: SecretBox, logger: Logger): Repetition {
-  let isDone = false;
+/** Uses the current key as soon as every node has it, and announces that. */
+export function followRollout(
+  pool: Queries,
+  ownerId: string,
+  secrets: SecretBox,
+  logger: Logger,
+): Repetition {
+  let state: 'waiting' | 'switched' | 'announced' = 'waiting';
   return repeat({ name: 'key change', everyMs: checkEveryMs, logger }, async () => {
-    if (isDone) return;
-    isDone = await useCurrentKeyIfShared(pool, secrets);
-    if (isDone) logger.info('every gateway has SECRETS_KEY: new secrets are sealed with it');
+    if (state === 'waiting') {
+      if (!(await useCurrentKeyIfShared(pool, secrets))) return;
+      state = 'switched';
+      logger.info('every gateway has SECRETS_KEY: new secrets are sealed with it');
+    } else if (state === 'switched') {
+      // By now, the values that were sealed before the switch are stored. `offhook secrets
+      // reencrypt` relies on that.
+      await announceKeys(pool, ownerId, secrets);
+      state = 'announced';
+    }
   });
 }

@@ -2,7 +2,7 @@
 // replaced only if it's still the one that was read, so it's safe beside running gateways. There is
 // no state besides the values: a run that was killed is repeated, and skips what it has done.
 
-import { nodesWithoutKey } from './key-rollout.ts';
+import { type KeyRollout, readRollout } from './key-rollout.ts';
 import type { Queries } from './queries.ts';
 import { type SealedColumn, sealedColumns } from './sealed-columns.ts';
 import { headerBytes, keyIdIn, type SecretBox } from './secrets.ts';
@@ -41,14 +41,13 @@ export type Reencryption = {
     readonly cursor?: ReencryptionCursor | undefined;
     readonly dryRun: boolean;
   }): Promise<ReencryptionPage>;
-  /** The nodes that could not open re-encrypted values. */
-  nodesWithoutKey(): Promise<readonly string[]>;
+  rollout(): Promise<KeyRollout>;
 };
 
 export function createReencryption(pool: Queries, secrets: SecretBox): Reencryption {
   return {
     page: ({ cursor, dryRun }) => reencryptPage(pool, secrets, cursor ?? start, dryRun),
-    nodesWithoutKey: () => nodesWithoutKey(pool, secrets),
+    rollout: () => readRollout(pool, secrets),
   };
 }
 

@@ -48,6 +48,8 @@ export type SecretBox = {
   /** Returns the signatures to accept, i.e. one for each key. */
   signatures(purpose: SignedPurpose, text: string): readonly Buffer[];
   useCurrentKey(): void;
+  /** What newly sealed values begin with. */
+  sealsWith(): Buffer;
   /** What ciphertexts of the keys begin with. */
   readonly headers: { readonly current: Buffer; readonly previous?: Buffer };
 };
@@ -93,6 +95,7 @@ export function createSecretBox(keys: Buffer | SecretKeys): SecretBox {
     useCurrentKey() {
       sealing = newest;
     },
+    sealsWith: () => sealing.header,
     headers: {
       current: newest.header,
       ...(known[1] === undefined ? {} : { previous: known[1].header }),

@@ -138,7 +138,7 @@ describe('on PostgreSQL', () => {
     await node.register({ nodeId: 'gateway-2', version: '1', questionKey: 'key' });
 
     await expect(reencrypt(env)).rejects.toThrow(
-      'These gateways don’t have SECRETS_KEY yet: gateway-2. Restart them with it first.',
+      'These gateways don’t have SECRETS_KEY yet: gateway-2. Restart them with it first',
     );
     expect(await reencrypt(env, { force: true })).toContain(done);
   });

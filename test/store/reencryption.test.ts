@@ -9,7 +9,7 @@ import { createAppStore } from '../../src/store/apps/apps.ts';
 import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
 import { openStreamUrl, sealStreamUrl } from '../../src/store/apps/stream-addresses.ts';
 import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
-import { announceKeys, nodesWithoutKey } from '../../src/store/key-rollout.ts';
+import { announceKeys, readRollout } from '../../src/store/key-rollout.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
 import {
   countForeignSecrets,
@@ -237,13 +237,18 @@ describe.each(databaseKinds)('re-encryption on %s', (kind) => {
       await announceKeys(pool, ownerId, box);
     }
 
-    expect(await nodesWithoutKey(pool, bothKeys())).toEqual(['b']);
+    const rollout = () => readRollout(pool, bothKeys());
+    expect(await rollout()).toEqual({ without: ['b'], notUsing: ['a', 'b'] });
     // A lost process may come back with its old configuration.
     await pool.query(`update nodes set lost_at = now() where owner_id = 'b/1'`);
-    expect(await nodesWithoutKey(pool, bothKeys())).toEqual(['b']);
+    expect((await rollout()).without).toEqual(['b']);
     await createNodeStore(database, 'b/2', 60_000).register(someNode('b'));
-    await announceKeys(pool, 'b/2', bothKeys());
-    expect(await nodesWithoutKey(pool, bothKeys())).toEqual([]);
+    const switched = bothKeys();
+    await announceKeys(pool, 'b/2', switched);
+    expect(await rollout()).toEqual({ without: [], notUsing: ['a', 'b'] });
+    switched.useCurrentKey();
+    await announceKeys(pool, 'b/2', switched);
+    expect(await rollout()).toEqual({ without: [], notUsing: ['a'] });
   });
 });
 

@@ -115,7 +115,6 @@ function operation<Input extends z.ZodType, Answer>(
 const reencryptionStep = z.strictObject({
   cursor: z.strictObject({ column: z.number().int().min(0), after: z.string() }).optional(),
   dryRun: z.boolean(),
-  force: z.boolean(),
 });
 
 const nothing = z.strictObject({});
@@ -187,14 +186,10 @@ export const adminOperations = {
     return table;
   }),
   'tables.list': operation(nothing, async ({ tables }) => ({ tables: await tables.list() })),
-  'secrets.reencrypt': operation(reencryptionStep, async ({ reencryption }, step) => {
-    const without = await reencryption.nodesWithoutKey();
-    if (without.length === 0 || step.force || step.dryRun) return await reencryption.page(step);
-    throw new ProblemError(
-      'conflict',
-      `These gateways don’t have SECRETS_KEY yet: ${without.join(', ')}. Restart them with it first.`,
-    );
-  }),
+  'secrets.rollout': operation(nothing, ({ reencryption }) => reencryption.rollout()),
+  'secrets.reencrypt': operation(reencryptionStep, ({ reencryption }, step) =>
+    reencryption.page(step),
+  ),
   'nodes.list': operation(nothing, async ({ nodes }) => ({ nodes: await nodes.list() })),
 };
 
