@@ -73,6 +73,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'lib',
     'media',
     'notifier',
+    'servers',
     'sounds',
     'store',
     // For the names by which bots know an app.

@@ -1,9 +1,18 @@
 // Implements `offhook doctor`, which checks everything that a gateway needs here.
 
-import { type Check, type CheckResult, failed, ok, runChecks, skipped } from '../checks/check.ts';
+import {
+  type Check,
+  type CheckResult,
+  failed,
+  ok,
+  runChecks,
+  skipped,
+  warning,
+} from '../checks/check.ts';
 import { dataFolderCheck } from '../checks/data-folder.ts';
 import { receiverCheck } from '../checks/receiver.ts';
 import { checksOf, fileChecksOf } from '../checks/start-checks.ts';
+import { isFine, type PublicServer } from '../servers/server-line.ts';
 import type { CliContext, RunningGateway } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 
@@ -40,11 +49,25 @@ function gatewayCheck(running: RunningGateway | undefined): Check {
     if (running === undefined)
       return skipped('no gateway runs under this DATA_DIR; start one with: npm start');
     const response = await fetch(`${running.httpUrl}/ready`);
-    const { reasons } = (await response.json()) as { readonly reasons?: readonly string[] };
-    const where = `runs on ${running.httpUrl}`;
-    return reasons === undefined ? ok(where) : failed(`${where}, but ${reasons.join(', ')}`);
+    const { reasons, servers = [] } = (await response.json()) as Readiness;
+    const troubled = servers.filter((server) => !isFine(server));
+    const lines = [`runs on ${running.httpUrl}`, ...troubled.map(lineOf)];
+    if (reasons !== undefined) lines[0] += `, but ${reasons.join(', ')}`;
+    const finding = lines.join('. ');
+    if (reasons !== undefined) return failed(finding);
+    return troubled.length === 0 ? ok(finding) : warning(finding);
   };
   return { name: 'gateway', run };
+}
+
+/** The part of the response of `/ready` that we print. */
+type Readiness = {
+  readonly reasons?: readonly string[];
+  readonly servers?: readonly PublicServer[];
+};
+
+function lineOf({ name, state, since, affects = '' }: PublicServer): string {
+  return `${name} is ${state} since ${since}. ${affects}`.replace(/\.? *$/, '');
 }
 
 const marks = { ok: 'ok', warning: 'WARNING', failed: 'FAILED', skipped: '-' } as const;

@@ -29,6 +29,7 @@ async function deadConnection(stage: Stage, page: Page, network: Network): Promi
   // Replaces the page's timers, so that the test need not wait for them.
   await page.clock.install();
   await signInBy(stage.gateway, page, network.url);
+  await page.getByRole('link', { name: 'Calls' }).click();
   const live = page.locator('.live');
   await live.getByText('Live').waitFor();
   const before = network.asked.lastIndexOf('events');

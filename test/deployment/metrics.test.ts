@@ -1,22 +1,13 @@
-// Prometheus rules and the Grafana dashboard: checks that /metrics has every metric and label that
-// they use.
+// Prometheus rules, their runbook and the Grafana dashboard: checks that /metrics has every metric and
+// label that they use, and that each alert has a section in the runbook and a test that makes it fire.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createMetrics } from '../../src/http/metrics.ts';
 import { factsOfServers } from '../servers/facts.ts';
+import { alertRules } from '../support/alert-rules.ts';
 import { readCompose, textOf } from './compose.ts';
 
-type Rules = {
-  readonly groups: readonly {
-    readonly rules: readonly {
-      readonly alert: string;
-      readonly expr: string;
-      readonly labels: Readonly<Record<string, string>>;
-      readonly annotations: Readonly<Record<string, string>>;
-    }[];
-  }[];
-};
 type Panel = {
   readonly id: number;
   readonly type: string;
@@ -26,9 +17,7 @@ type Panel = {
   readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
 };
 
-const rules = (parse(textOf('.docker/prometheus-rules.yml')) as Rules).groups.flatMap(
-  (group) => group.rules,
-);
+const rules = alertRules();
 const { panels } = JSON.parse(textOf('.docker/grafana-dashboard.json')) as {
   readonly panels: readonly Panel[];
 };
@@ -123,6 +112,66 @@ describe('the alerts', () => {
         ).toContain(label);
       }
     }
+  });
+});
+
+describe('the runbook', () => {
+  const sections = textOf('sip-config/runbook.md')
+    .split(/^### /m)
+    .slice(1)
+    .map((section) => [section.slice(0, section.indexOf('\n')), section] as const);
+
+  test('has a section for each alert, and no other, with links from the alert and the list', () => {
+    const byName = (one: string, other: string) => (one < other ? -1 : 1);
+
+    expect(sections.map(([name]) => name).sort(byName)).toEqual(
+      rules.map(({ alert }) => alert).sort(byName),
+    );
+    for (const { alert, annotations, labels } of rules) {
+      const anchor = alert.toLowerCase();
+      expect(annotations['runbook_url']).toBe(`sip-config/runbook.md#${anchor}`);
+      const row = `| [${alert}](#${anchor}) | ${labels['severity']} |`;
+      expect(textOf('sip-config/runbook.md')).toContain(row);
+    }
+  });
+
+  test.each(sections)(
+    '%s says what it means, what to look at, and what to do',
+    (_name, section) => {
+      expect(section).toMatch(/\*\*Means:\*\* \w/);
+      expect(section).toMatch(/\*\*Look at\*\* /);
+      expect(section).toMatch(/\*\*(Do:|do)\*\* /);
+    },
+  );
+
+  test('names metrics that exist', () => {
+    const named = textOf('sip-config/runbook.md').match(/\b(offhook|nodejs|process)_\w+/g) ?? [];
+
+    expect(named.length).toBeGreaterThan(5);
+    for (const name of named) expect([...metrics.keys()]).toContain(name);
+  });
+});
+
+describe('the tests of the rules, which promtool runs in `npm run test:metrics`', () => {
+  const { tests } = parse(textOf('test/release/metrics/prometheus-rules.yml')) as {
+    readonly tests: readonly {
+      readonly alert_rule_test: readonly {
+        readonly alertname: string;
+        readonly exp_alerts?: readonly unknown[];
+      }[];
+    }[];
+  };
+  const cases = tests.flatMap((each) => each.alert_rule_test);
+
+  test.each(rules.map(({ alert }) => alert))('make %s fire', (alert) => {
+    const its = cases.filter(({ alertname }) => alertname === alert);
+
+    expect(its.filter(({ exp_alerts: alerts }) => alerts?.length === 1)).not.toEqual([]);
+  });
+
+  test('are about alerts that exist', () => {
+    const known = rules.map(({ alert }) => alert);
+    for (const { alertname } of cases) expect(known).toContain(alertname);
   });
 });
 
