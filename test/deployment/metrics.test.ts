@@ -1,5 +1,6 @@
-// Prometheus rules, their runbook and the Grafana dashboard: checks that /metrics has every metric and
-// label that they use, and that each alert has a section in the runbook and a test that makes it fire.
+// Prometheus rules, their runbook and the Grafana dashboard: checks that /metrics has every metric
+// and label that they use, and that each alert has a section in the runbook and a test that makes
+// it fire.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
