@@ -7,7 +7,14 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { callEvents } from '../src/calls/contract/call-event.ts';
 import { callOutcomes } from '../src/calls/contract/call-words.ts';
-import { configuration, events, outcomes, problems, sandbox } from './support/page-tables.ts';
+import {
+  configuration,
+  events,
+  lease,
+  outcomes,
+  problems,
+  sandbox,
+} from './support/page-tables.ts';
 import { hasSql } from './support/sql-texts.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -26,6 +33,7 @@ const pages = [
 describe('the tables of the pages match the code', () => {
   test.each([
     ['configuration', 'sip-config/README.md', configuration],
+    ['lease', 'sip-config/README.md', lease],
     ['sandbox', 'README.md', sandbox],
     ['outcomes', 'src/notifier/README.md', outcomes],
     ['problems', 'src/api/README.md', problems],

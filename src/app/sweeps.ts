@@ -3,6 +3,7 @@
 // (because some of their events are unpublished or a leg is still up), and old data.
 
 import type { CallTaking } from '../dialout/call-taking.ts';
+import { leaseTimes } from '../lib/lease-times.ts';
 import type { Logger } from '../lib/logger.ts';
 import { type Repetition, repeat } from '../lib/repeat.ts';
 import { repeatHourly } from '../lib/repeat-hourly.ts';
@@ -31,8 +32,6 @@ const settleEveryMs = 30_000;
  * publishes the rest.
  */
 const startSettleTimeoutMs = 5_000;
-/** How many times per lease a steady node (`src/store/nodes.ts`) looks for lost nodes. */
-const watchesInLease = 8;
 /** Every tenth sweep looks for lost nodes' calls even if it hasn't found any newly lost node. */
 const sweepsBetweenLooks = 10;
 
@@ -63,7 +62,7 @@ export async function startSweeps(environment: Environment, parts: SweepParts): 
       recovery.settleEnds(stopped),
     ),
     repeat(
-      { name: 'nodes', everyMs: config.leaseMs / watchesInLease, logger },
+      { name: 'nodes', everyMs: leaseTimes(config.leaseMs).lookEveryMs, logger },
       watchNodes(parts, { left, isAlone: config.databaseUrl === undefined }, logger),
     ),
     repeatHourly({ name: 'purge', clock: environment.clock, logger }, (stopped) =>

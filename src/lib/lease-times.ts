@@ -21,9 +21,12 @@ export type LeaseTimes = {
   readonly attemptTimeoutMs: number;
   /** Renewals that are further apart than this have a gap between them. */
   readonly maxGapMs: number;
+  /** How often a process looks for others whose leases have expired. */
+  readonly lookEveryMs: number;
 };
 
 const renewalsPerLease = 8;
+const looksPerLease = 8;
 const retriesPerLease = 32;
 /**
  * Longer than a commit on a busy server takes, including a synchronous standby, and short because
@@ -38,5 +41,9 @@ export function leaseTimes(guaranteedMs: number): LeaseTimes {
   const marginMs = guaranteedMs / 32;
   const maxGapMs = renewEveryMs + attemptTimeoutMs + retryEveryMs + marginMs;
   const grantedMs = guaranteedMs + maxGapMs;
-  return { guaranteedMs, grantedMs, renewEveryMs, retryEveryMs, attemptTimeoutMs, maxGapMs };
+  return {
+    ...{ guaranteedMs, grantedMs, maxGapMs },
+    ...{ renewEveryMs, retryEveryMs, attemptTimeoutMs },
+    lookEveryMs: guaranteedMs / looksPerLease,
+  };
 }

@@ -49,7 +49,7 @@ export type LateNodePorts = {
  * A living process answers within milliseconds. If it needs longer than this, it's stopped, or too
  * busy to carry calls.
  */
-const answerTimeoutMs = 1_000;
+export const answerTimeoutMs = 1_000;
 /** How long a process may answer without renewing its lease, while this process can renew. */
 const yieldAfterMs = 300_000;
 /** A process that yields hangs up for 3 s (`src/app/calls.ts`) and exits. */

@@ -22,6 +22,8 @@ import {
 import { configurationTable } from '../../src/config.ts';
 import { sandboxNumbers } from '../../src/embedded/sandbox/sandbox-numbers.ts';
 import { problemKinds } from '../../src/http/problem.ts';
+import { leaseTimes } from '../../src/lib/lease-times.ts';
+import { answerTimeoutMs } from '../../src/recovery/late-nodes.ts';
 
 type Row = readonly string[];
 
@@ -36,6 +38,17 @@ const code = (text: string): string => (text === '' ? '' : `\`${text}\``);
 export const configuration = table(
   ['variable', 'default', ''],
   configurationTable().map(({ name, fallback, meaning }) => [code(name), code(fallback), meaning]),
+);
+
+const seconds = (ms: number): string => `${Number((ms / 1_000).toFixed(1))} s`;
+
+export const lease = table(
+  ['`NODE_LEASE_MS`', 'lease in the database', 'a dead node is noticed within'],
+  [4_000, 8_000, 15_000].map((leaseMs) => {
+    const { grantedMs, lookEveryMs } = leaseTimes(leaseMs);
+    const noticedMs = grantedMs + lookEveryMs + answerTimeoutMs;
+    return [String(leaseMs), seconds(grantedMs), seconds(noticedMs)];
+  }),
 );
 
 export const sandbox = table(
