@@ -3,7 +3,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Random } from '../random.ts';
-import type { Member, ServerWorld } from './server-world.ts';
+import type { Member, MemberName } from './members.ts';
+import type { ServerWorld } from './server-world.ts';
 
 export type ServerFault = {
   readonly name: string;
@@ -11,7 +12,7 @@ export type ServerFault = {
   /** How long the gateways may need afterwards, until nothing more can come of the fault. */
   readonly settleSeconds: number;
   /** The gateway whose people the fault may disconnect by design, or nobody, or everybody. */
-  readonly mayDisconnect: 'nobody' | 'a' | 'b' | 'everybody';
+  readonly mayDisconnect: 'nobody' | MemberName | 'everybody';
   /** Whether processes may be unable to know, or to store, that a far end has left its call. */
   readonly hidesEnds: boolean;
   readonly needsDisks?: boolean;
@@ -194,9 +195,9 @@ const partitions = (['a', 'b'] as const).flatMap((name): readonly ServerFault[] 
 const gatewayKill: ServerFault = {
   ...{ name: 'gateway-killed', seconds: 5, settleSeconds: twoLeasesS },
   ...{ mayDisconnect: 'a', hidesEnds: true },
-  begin: async (world) => {
-    await world.kill(world.members[0]);
-    return { end: () => world.revive(world.members[0]) };
+  begin: async ({ members: [member] }) => {
+    await member.kill();
+    return { end: () => member.revive() };
   },
 };
 

@@ -23,6 +23,8 @@ export type FaultReport = {
   readonly fault: string;
   readonly span: Span;
   readonly people: Readonly<Record<TalkerKind, { readonly up: number; readonly lost: number }>>;
+  /** When the last person was hung up, after the begin of the fault. */
+  readonly lastLostMs: number | undefined;
   readonly answeredDuring: Ringing;
   readonly answeredAfter: Ringing;
   readonly gatewaysExited: number;
@@ -36,7 +38,7 @@ export type Seen = {
 
 /** Describes a fault in the lines of the storm's report. */
 export function describeFault(report: FaultReport, seen: Seen): readonly string[] {
-  const { fault, span, people, answeredDuring, answeredAfter } = report;
+  const { fault, span, people, lastLostMs, answeredDuring, answeredAfter } = report;
   const { observations, dialOuts, events } = seen;
   const isDuring = ({ at }: { readonly at: number }): boolean => at >= span.from && at < span.to;
   const isAfter = ({ at }: { readonly at: number }): boolean => at >= span.to && at < span.until;
@@ -54,7 +56,7 @@ export function describeFault(report: FaultReport, seen: Seen): readonly string[
     `${fault}, ${seconds(span.to - span.from)}${report.gatewaysExited === 0 ? '' : `, ${report.gatewaysExited} GATEWAYS EXITED`}`,
     `  people hung up: ${Object.entries(people)
       .map(([kind, { up, lost }]) => `${kind} ${lost} of ${up}`)
-      .join(', ')}`,
+      .join(', ')}${lastLostMs === undefined ? '' : `; the last one after ${seconds(lastLostMs)}`}`,
     `  phones that picked up during it: ${describeRinging(answeredDuring)}`,
     `  phones that rang through it: ${describeRinging(answeredAfter)}`,
     `  dial-outs during it: ${describeDialOuts(during)}; the first one afterwards was accepted after ${firstAccepted === undefined ? 'never' : seconds(firstAccepted.at + firstAccepted.tookMs - span.to)}`,

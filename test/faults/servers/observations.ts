@@ -4,8 +4,9 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Received } from '../../support/receiver.ts';
+import type { Member, MemberName } from './members.ts';
 import type { Talker } from './population.ts';
-import type { Member, ServerWorld } from './server-world.ts';
+import type { ServerWorld } from './server-world.ts';
 
 export type Response = {
   readonly at: number;
@@ -18,7 +19,7 @@ export type CommandResponse = Response & { readonly isOwner: boolean };
 
 export type Readiness = {
   readonly at: number;
-  readonly name: Member['name'];
+  readonly name: MemberName;
   readonly status: number | undefined;
   readonly text: string;
 };
@@ -42,7 +43,7 @@ export class Observations {
   readonly #loops: Promise<void>[] = [];
   #isStopping = false;
   /** The people without bots, whose calls get commands, with the gateway that owns each. */
-  #targets: readonly { readonly callId: string; readonly owner: Member['name'] }[] = [];
+  #targets: readonly { readonly callId: string; readonly owner: MemberName }[] = [];
   #commands = 0;
 
   constructor(world: ServerWorld) {
@@ -59,7 +60,7 @@ export class Observations {
   }
 
   /** From now on, commands are for these people. */
-  aimAt(talkers: readonly Talker[], owners: ReadonlyMap<string, Member['name']>): void {
+  aimAt(talkers: readonly Talker[], owners: ReadonlyMap<string, MemberName>): void {
     this.#targets = talkers.flatMap(({ kind, callId }) => {
       const owner = owners.get(callId);
       return kind === 'plain' && owner !== undefined ? [{ callId, owner }] : [];

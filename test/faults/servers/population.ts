@@ -4,7 +4,8 @@
 import { eventually } from '../../support/eventually.ts';
 import { type FarCall, numberFor } from '../../support/far-end.ts';
 import { isUp } from '../talking.ts';
-import type { Member, ServerWorld } from './server-world.ts';
+import type { Member } from './members.ts';
+import type { ServerWorld } from './server-world.ts';
 
 const talkerKinds = ['plain', 'bot', 'bridged'] as const;
 export type TalkerKind = (typeof talkerKinds)[number];
@@ -72,6 +73,12 @@ export class Population {
   disconnected(talkers: readonly Talker[]): readonly Talker[] {
     const calls = this.#callsByNumber();
     return talkers.filter((talker) => !this.#isUp(talker, calls));
+  }
+
+  /** Returns when the phones of these people left their calls, by `Date.now()`. */
+  endsOf(talkers: readonly Talker[]): readonly number[] {
+    const calls = this.#callsByNumber();
+    return talkers.flatMap(({ number }) => calls.get(number)?.endedAt ?? []);
   }
 
   /**

@@ -15,9 +15,10 @@ import { Traffic } from '../traffic.ts';
 import { stormSound } from '../wishes.ts';
 import { catalogue, drawScript, type ServerFault } from './catalogue.ts';
 import { describeFault, type FaultReport, type Ringing } from './fault-report.ts';
+import type { Exit, MemberName } from './members.ts';
 import { Observations } from './observations.ts';
 import { Population, type Ringer, type Talker, type TalkerKind } from './population.ts';
-import { type Member, type ServerWorld, startServerWorld } from './server-world.ts';
+import { type ServerWorld, startServerWorld } from './server-world.ts';
 
 export type ServersOptions = {
   readonly seed: number;
@@ -72,7 +73,9 @@ export async function runServers(options: ServersOptions): Promise<ServersReport
     await observations.stop();
     return await settle(storm, reports, broken, log);
   } finally {
-    if (logFolder !== undefined) await world.writeLogs(logFolder);
+    for (const member of world.members) {
+      if (logFolder !== undefined) await member.writeLogs(logFolder);
+    }
   }
 }
 
@@ -100,7 +103,7 @@ async function suffer(
   const talkers = await population.fill();
   const owners = await ownersOf(world);
   observations.aimAt(talkers, owners);
-  const exitedBefore = world.exits.length;
+  const exitedBefore = exitsOf(world).length;
   const ringers = await population.ring(fault.seconds);
   world.log(`${fault.name} begins`);
   const from = Date.now();
@@ -114,7 +117,7 @@ async function suffer(
   await repair?.();
   await reviveAll(world);
   await pause(fault.settleSeconds * 1_000);
-  const exited = world.exits.slice(exitedBefore);
+  const exited = exitsOf(world).slice(exitedBefore);
   hidden.to = Date.now() + knownWithinMs;
   const lost = population.disconnected(talkers);
   const phones = population.phonesOf(ringers);
@@ -122,6 +125,7 @@ async function suffer(
     fault: fault.name,
     span: { from, to, until: Date.now() },
     people: countPeople(talkers, lost),
+    lastLostMs: lost.length === 0 ? undefined : Math.max(...population.endsOf(lost)) - from,
     answeredDuring: ringing(phones.filter(({ phone }) => pickedUpBetween(phone, from, to))),
     answeredAfter: ringing(phones.filter(({ phone }) => !pickedUpBetween(phone, from, to))),
     gatewaysExited: exited.length,
@@ -144,14 +148,17 @@ async function suffer(
   };
 }
 
+const exitsOf = ({ members }: ServerWorld): readonly Exit[] =>
+  members.flatMap(({ exits }) => exits);
+
 /** Starts the gateways that have exited, as a supervisor would. */
-async function reviveAll({ members, revive }: ServerWorld): Promise<void> {
-  for (const member of members) await revive(member);
+async function reviveAll({ members }: ServerWorld): Promise<void> {
+  for (const member of members) await member.revive();
 }
 
 /** Returns the name of the gateway that owns each call. */
-async function ownersOf({ pair }: ServerWorld): Promise<ReadonlyMap<string, Member['name']>> {
-  const rows = await pair.primary.query<{ callId: string; name: Member['name'] }>(
+async function ownersOf({ pair }: ServerWorld): Promise<ReadonlyMap<string, MemberName>> {
+  const rows = await pair.primary.query<{ callId: string; name: MemberName }>(
     `select c.call_id as "callId", n.node_id as name
      from calls c join nodes n on n.owner_id = c.owner_id where c.ended_at is null`,
   );
