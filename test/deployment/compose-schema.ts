@@ -22,8 +22,9 @@ export const serviceSchema = z.strictObject({
   profiles: z.array(name).optional(),
   pull_policy: z.enum(['always', 'never', 'missing', 'build']).optional(),
   build: z.strictObject({ context: z.string(), dockerfile: z.string() }).optional(),
+  entrypoint: z.array(z.string()).min(1).optional(),
   command: z.array(z.string()).min(1).optional(),
-  network_mode: z.literal('host').optional(),
+  network_mode: z.union([z.literal('host'), z.string().regex(/^service:[a-z-]+$/)]).optional(),
   ports: z
     .array(z.string().regex(/^(\d+\.\d+\.\d+\.\d+:)?\d+:\d+$/, 'must be [address:]port:port'))
     .optional(),

@@ -20,8 +20,9 @@ const services = Object.entries(compose.services);
 const gateways = services.filter(([, { image }]) => image.startsWith('offhook:'));
 
 describe('docker-compose.yml', () => {
-  test('starts two gateways, a proxy, drachtio, NATS and PostgreSQL, and on request Prometheus and Grafana', () => {
+  test('starts two gateways, a proxy, drachtio, NATS, PostgreSQL and its backup, and on request Prometheus and Grafana', () => {
     expect(Object.keys(compose.services).sort()).toEqual([
+      'backup',
       'drachtio',
       'gateway-1',
       'gateway-2',
@@ -73,6 +74,20 @@ describe('docker-compose.yml', () => {
     );
   });
 
+  test('the backup is of the same version as the server, and shares its network and archive', () => {
+    const { postgres, backup } = compose.services;
+
+    expect(backup).toMatchObject({
+      image: postgres?.image,
+      network_mode: 'service:postgres',
+      environment: { PGUSER: postgres?.environment?.['POSTGRES_USER'] },
+      configs: postgres?.configs,
+      volumes: ['archive:/archive'],
+    });
+    // Only a restore reads it there.
+    expect(postgres?.volumes).toContain('archive:/archive:ro');
+  });
+
   test.each(services)('%s has an image with a version tag', (_name, { image }) => {
     expect(image.split(':')[1]).toMatch(/^v?\d/);
   });
@@ -93,9 +108,12 @@ describe('docker-compose.yml', () => {
     '%s has only the capabilities that it uses, and a read-only root',
     (name, service) => {
       expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
-      // The start of PostgreSQL's image needs these to give the volume to another user.
-      const added = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID'];
-      expect(service.cap_add ?? []).toEqual(name === 'postgres' ? added : []);
+      // They start as root, and need these to give the volume to another user and to become it.
+      const added: Readonly<Record<string, readonly string[]>> = {
+        postgres: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID'],
+        backup: ['CHOWN', 'SETGID', 'SETUID'],
+      };
+      expect(service.cap_add ?? []).toEqual(added[name] ?? []);
     },
   );
 
@@ -125,8 +143,10 @@ describe('docker-compose.yml', () => {
     ];
     const configs = services.flatMap(([, service]) => service.configs ?? []);
 
-    expect(named.sort()).toEqual(Object.keys(compose.volumes).sort());
-    expect(configs.map(({ source }) => source).sort()).toEqual(Object.keys(compose.configs).sort());
+    expect(new Set(named)).toEqual(new Set(Object.keys(compose.volumes)));
+    expect(new Set(configs.map(({ source }) => source))).toEqual(
+      new Set(Object.keys(compose.configs)),
+    );
     for (const path of [...folders, ...Object.values(compose.configs).map(({ file }) => file)]) {
       expect(existsSync(`${repository}${path}`), path).toBe(true);
     }

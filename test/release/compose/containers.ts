@@ -6,10 +6,13 @@ import type { Checkout } from './checkout.ts';
 import { run, say } from './run.ts';
 
 /**
- * The capabilities of the first process in the container of PostgreSQL, as bits: CHOWN,
- * DAC_OVERRIDE, FOWNER, SETGID, SETUID.
+ * The capabilities of the first process in a container, as bits: CHOWN, DAC_OVERRIDE, FOWNER,
+ * SETGID, SETUID; and the first with the last two. The others have none.
  */
-const postgresCapabilities = 0b1100_1011n;
+const capabilities: Readonly<Record<string, bigint>> = {
+  postgres: 0b1100_1011n,
+  backup: 0b1100_0001n,
+};
 
 export async function checkContainers(checkout: Checkout): Promise<void> {
   const services = (await checkout.compose('ps', '--services')).trim().split('\n');
@@ -17,7 +20,7 @@ export async function checkContainers(checkout: Checkout): Promise<void> {
     const sh = (line: string) => checkout.compose('exec', '-T', service, 'sh', '-c', line);
     const status = await sh('cat /proc/1/status');
     const bounding = BigInt(`0x${/^CapBnd:\s*(\w+)$/m.exec(status)?.[1] ?? 'f'}`);
-    assert.equal(bounding, service === 'postgres' ? postgresCapabilities : 0n, service);
+    assert.equal(bounding, capabilities[service] ?? 0n, service);
     assert.match(status, /^NoNewPrivs:\s*1$/m, service);
     if (service !== 'nats') assert.doesNotMatch(status, /^Uid:\s*0\s/m, service);
     assert.equal(

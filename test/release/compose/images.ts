@@ -39,6 +39,7 @@ fi
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   initdb --username="$POSTGRES_USER" --pwfile=<(echo "$POSTGRES_PASSWORD")
   echo "host all all all scram-sha-256" >> "$PGDATA/pg_hba.conf"
+  echo "listen_addresses = '*'" >> "$PGDATA/postgresql.conf"
   pg_ctl -o "-c listen_addresses=''" -w start
   createdb -U "$POSTGRES_USER" "$POSTGRES_DB"
   pg_ctl -m fast -w stop
@@ -49,7 +50,7 @@ exec "$@"
     'ENV PATH=/usr/lib/postgresql/17/bin:/usr/sbin:/usr/bin PGDATA=/var/lib/postgresql/data',
     'STOPSIGNAL SIGINT',
     'VOLUME /var/lib/postgresql/data',
-    `CMD ["postgres", "-c", "listen_addresses=*"]`,
+    'CMD ["postgres"]',
   ],
 };
 
