@@ -30,12 +30,12 @@ fail() { say "$@"; exit 1; }
 ask() { psql -XAtq -c "$1"; }
 now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
 
-# The newest chain. Prints nothing if there is none.
+# Prints the newest chain, or nothing.
 newest_chain() { find "$archive" -maxdepth 1 -name 'chain-*' | sort | tail -n 1; }
 
 # ── Backing up ──
 
-# Prints the timeline that the server writes, and the state of the slot. Fails while it is a standby.
+# Prints the timeline that the server writes, and the state of the slot. Fails on a standby.
 server_state() {
   ask "select substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || ' ' || coalesce(
     (select wal_status from pg_replication_slots where slot_name = '$slot'), 'missing')"

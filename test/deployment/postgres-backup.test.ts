@@ -142,13 +142,17 @@ test('restores the database to a moment, or to the end of the archive', async ()
   const [{ lsn } = { lsn: '' }] = (
     await client.query<{ lsn: string }>('select pg_current_wal_flush_lsn() as lsn')
   ).rows;
-  await eventually(async () => {
-    const { rows } = await client.query(
-      'select from pg_replication_slots where restart_lsn >= $1 and active',
-      [lsn],
-    );
-    return rows.length === 1;
-  }, 'all WAL is archived', backupTimeoutMs);
+  await eventually(
+    async () => {
+      const { rows } = await client.query(
+        'select from pg_replication_slots where restart_lsn >= $1 and active',
+        [lsn],
+      );
+      return rows.length === 1;
+    },
+    'all WAL is archived',
+    backupTimeoutMs,
+  );
 
   expect(await restored(between)).toEqual(['1: before the moment']);
   expect(await restored('latest')).toEqual([

@@ -47,6 +47,8 @@ export async function scenario(setting: Setting): Promise<void> {
   await reloads(world);
   await editsProxy(world);
   await backsUpAndRestores(world);
+  await restoresToMoment(world);
+  await restoresNats(world);
   await hasNoGateway(world);
 }
 
@@ -331,7 +333,7 @@ async function backsUpAndRestores({ checkout, dialer, receiver, farEnd }: World)
     '-c',
     'create table newer (like calls including all)',
   );
-  await checkout.sh(commandOfProduction('docker compose stop gateway-1 gateway-2'));
+  await checkout.sh(commandOfProduction('docker compose stop gateway-1 gateway-2\n'));
   await eventually(
     async () => ((await dialer.call(callId)).body as { state: string }).state === 'ended',
     'the call has ended',
@@ -347,6 +349,84 @@ async function backsUpAndRestores({ checkout, dialer, receiver, farEnd }: World)
     );
   }
   say('restored: a call that was up in the dump keeps its end');
+}
+
+/**
+ * Restores to a moment at which one call had ended and another one was up. A third call comes
+ * later.
+ */
+async function restoresToMoment(world: World): Promise<void> {
+  const { checkout, dialer, receiver, farEnd } = world;
+  const dial = (talkTenths: number, index: number) =>
+    dialer.dial({
+      target: `tel:+${numberFor('talk', talkTenths, index)}`,
+      notifyurl: receiver.url,
+    });
+  const backUp = commandOfProduction('docker compose exec -T backup').split('\n');
+  await checkout.sh(backUp[0] ?? '');
+  const bases = await checkout.sh(backUp[1] ?? '');
+  assert.match(bases, /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n){2}$/);
+
+  const before = await dial(1, 801);
+  await receiver.untilEnded(before.callId, patienceMs);
+  const during = await dial(longTalkTenths, 802);
+  await eventually(() => farEnd.up === 1, 'a call is up');
+  const moment = await wholeSecond();
+  const after = await dial(1, 803);
+  await receiver.untilEnded(after.callId, patienceMs);
+  const ended = (await receiver.untilEnded(during.callId, patienceMs)).at(-1);
+
+  const restore = commandOfProduction('docker compose stop gateway-1 gateway-2 backup');
+  await checkout.sh(restore.replace('2026-03-01T10:00:00Z', moment));
+
+  const stateOfCall = async (callId: string) => (await dialer.call(callId)).body as RestoredCall;
+  await eventually(
+    async () => (await stateOfCall(during.callId)).state === 'ended',
+    'the call that was up has ended',
+    patienceMs,
+  );
+  assert.equal((await stateOfCall(during.callId)).outcome, 'completed', 'as on the stream');
+  assert.equal((await stateOfCall(before.callId)).outcome, 'completed');
+  assert.equal((await dialer.call(after.callId)).status, 404);
+  for (const body of receiver
+    .of(during.callId)
+    .filter(({ eventId }) => eventId === ended?.eventId)) {
+    assert.deepEqual(decisiveMembers(body), decisiveMembers(ended));
+  }
+  // A restore begins a new timeline, so the archive begins a new chain with its own base backup.
+  await eventually(
+    async () => (await checkout.sh(backUp[1] ?? '')).length > bases.length,
+    'there is a base backup of the restored database',
+    patienceMs,
+  );
+  await places(world);
+  say('restored to a moment: the calls before it are there, and the one after it is not');
+}
+
+type RestoredCall = { readonly state: string; readonly outcome: string };
+
+/** Returns a whole second after everything that was written, as soon as it has passed. */
+async function wholeSecond(): Promise<string> {
+  const atMs = Math.ceil((Date.now() + 1) / 1_000) * 1_000;
+  await eventually(() => Date.now() > atMs, 'the second has passed');
+  return new Date(atMs).toISOString().replace('.000Z', 'Z');
+}
+
+async function restoresNats(world: World): Promise<void> {
+  const { checkout } = world;
+  const messages = async (): Promise<number> => {
+    const report = 'docker compose exec -T nats wget -q -O - http://127.0.0.1:8222/jsz';
+    return (JSON.parse(await checkout.sh(report)) as { messages: number }).messages;
+  };
+  const saved = await messages();
+  await checkout.sh(commandOfProduction('docker compose stop nats\n(umask'));
+  assert.match(await checkout.sh('stat -c %a nats.tgz'), /^600$/m);
+  await places(world);
+  await checkout.sh(commandOfProduction('docker compose stop nats\ndocker compose run'));
+  const restored = await messages();
+  assert.ok(restored >= saved, `${restored} of ${saved} messages are back`);
+  await places(world);
+  say(`NATS restored with its ${saved} messages`);
 }
 
 async function hasNoGateway({ checkout }: World): Promise<void> {
