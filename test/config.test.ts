@@ -223,6 +223,7 @@ describe('the configuration', () => {
       ['DRACHTIO_URL', 'tcp://:hush@'],
       ['DRACHTIO_URL', 'tcp://:hush%zz@host'],
       ['SECRETS_KEY', 'hush'],
+      ['SECRETS_KEY_PREVIOUS', 'hush'],
     ])('are not quoted by the error about %s=%s', async (name, value) => {
       const url = name === 'NATS_URL' ? {} : { NATS_URL: 'nats://host' };
       const messageOf = (variables: Record<string, string>): string => {
@@ -234,7 +235,7 @@ describe('the configuration', () => {
         }
       };
       const fromFile = messageOf({
-        ...{ SECRETS_KEY: '', [`${name}_FILE`]: await fileWith(value), [name]: '' },
+        ...{ [name]: '', [`${name}_FILE`]: await fileWith(value) },
       });
 
       for (const message of [messageOf({ [name]: value }), fromFile]) {

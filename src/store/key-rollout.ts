@@ -51,9 +51,9 @@ export async function useCurrentKeyIfShared(pool: Queries, secrets: SecretBox): 
 export async function announceKeys(
   pool: Queries,
   ownerId: string,
-  { headers, sealsWith }: SecretBox,
+  secrets: SecretBox,
 ): Promise<void> {
-  const keyIds = [sealsWith(), ...Object.values(headers)].map(keyIdIn);
+  const keyIds = [secrets.sealsWith(), ...Object.values(secrets.headers)].map(keyIdIn);
   await pool.query('update nodes set secret_keys = $2 where owner_id = $1', [
     ownerId,
     [...new Set(keyIds)],

@@ -224,6 +224,19 @@ describe.each(databaseKinds)('re-encryption on %s', (kind) => {
     expect(left.filter(({ column }) => column.startsWith('apps.'))).toEqual([]);
   });
 
+  test('if the key is lost, rotating the apps’ credentials lets gateways start again', async () => {
+    const { app } = await fill(database, oldBox());
+    const secrets = newBox();
+    const apps = createAppStore({ database, secrets, clock, tokenMaxTtlS: 86_400 });
+
+    for (const what of ['jwt', 'stream', 'webhook-secret'] as const)
+      await apps.rotate(app.appId, { what, graceS: 0, force: true });
+
+    const found = await countForeignSecrets(database.pool, secrets);
+    expect(found.filter(({ isRequired }) => isRequired)).toEqual([]);
+    expect((await apps.find(app.appId))?.jwtKeys).toHaveLength(1);
+  });
+
   test('a gateway seals with the previous key until every node has the new one', async () => {
     const { pool } = database;
     const nodes: Readonly<Record<string, SecretBox>> = {
