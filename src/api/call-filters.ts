@@ -33,7 +33,9 @@ const timeZone = z
   .refine(isTimeZone, 'must be an IANA time zone, e.g. Europe/Berlin')
   .meta({ examples: ['Europe/Berlin'] });
 
-const day = inRange(z.iso.date('must be a day as YYYY-MM-DD')).meta({ examples: ['2026-11-24'] });
+const day = inRange(z.iso.date({ abort: true, error: 'must be a day as YYYY-MM-DD' })).meta({
+  examples: ['2026-11-24'],
+});
 
 /** More members would only narrow a list that is short already. */
 const maxMetadataMembers = 8;

@@ -4,16 +4,20 @@ import type { z } from 'zod';
 import type { commandSchema } from '../calls/contract/command.ts';
 import type { DialoutAnswer } from '../calls/dialout-ports.ts';
 import { issueToken } from '../http/issue-token.ts';
-import type { CallDetails, CallSummary, NotificationView } from '../interactions/call-queries.ts';
+import type {
+  CallDetails,
+  CallPage,
+  CallsSummary,
+  NotificationView,
+} from '../interactions/call-queries.ts';
 import type { DeadLetter, ReplayedNotification } from '../notifier/dead-letters.ts';
 import { type JsonRequest, requestJson } from './http-json.ts';
 
 /** Reads the calls and dead letters of a single bot, or of all bots that the app may use. */
 export type OverviewClient = {
   /** Returns one page of calls, newest first. */
-  calls(
-    page: Readonly<Record<string, string>>,
-  ): Promise<{ readonly calls: readonly CallSummary[]; readonly nextCursor?: string }>;
+  calls(page: Readonly<Record<string, string>>): Promise<CallPage>;
+  summary(period: Readonly<Record<string, string>>): Promise<CallsSummary>;
   call(callId: string): Promise<CallDetails>;
   /**
    * Returns one page of dead letters, newest first. `from` is the earliest time at which the
@@ -102,6 +106,7 @@ function soundsClient(ask: Ask): SoundsClient {
 function overview(ask: Ask, base: string): OverviewClient {
   return {
     calls: (page) => ask(`${base}/calls?${new URLSearchParams(page).toString()}`),
+    summary: (period) => ask(`${base}/calls/summary?${new URLSearchParams(period).toString()}`),
     call: (callId) => ask(`${base}/calls/${encodeURIComponent(callId)}`),
     deadLetters: (page) =>
       ask(`${base}/notifications?${new URLSearchParams({ state: 'failed', ...page }).toString()}`),

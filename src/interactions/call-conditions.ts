@@ -60,16 +60,8 @@ export function otherConditions({
   ];
 }
 
-/** Selects the bots whose calls the client may read, as `bot_id`. */
-export function visibleBots(scope: CallScope | AppScope): Sql {
-  if ('botId' in scope) return sql`select ${scope.botId}::text as bot_id`;
-  return scope.botIds === 'all'
-    ? botsOf(scope.accountId)
-    : sql`select distinct unnest(${scope.botIds}::text[]) as bot_id`;
-}
-
 /** Finds the account's bots by skipping through the index, without reading all their calls. */
-function botsOf(accountId: string): Sql {
+export function botsOf(accountId: string): Sql {
   return sql`
     with recursive known (bot_id) as (
       (select bot_id from calls where account_id = ${accountId} order by bot_id limit 1)

@@ -20,11 +20,11 @@ import { slotMs } from '../store/calls/call-slots.ts';
 import type { Queries } from '../store/queries.ts';
 import { all, type Sql, sql } from '../store/sql.ts';
 import {
+  botsOf,
   inScope,
   type KeyFilter,
   keyConditions,
   otherConditions,
-  visibleBots,
 } from './call-conditions.ts';
 import type { AppScope, CallFilter, CallScope } from './call-queries.ts';
 
@@ -61,7 +61,8 @@ export async function findCalls(
   if (filter.cursor !== undefined && cursor === undefined) return 'bad-cursor';
   const { acceptedFrom, acceptedTo } = filter;
   const start = older(cursor, acceptedTo && beginningOf(acceptedTo));
-  const search = { queries, scope, filter, bounds };
+  const botIds = sourceOf(filter) === 'bots' ? await readBots(queries, scope) : [];
+  const search = { queries, scope, filter, bounds, botIds };
   const { found, end } = await searchFrom(search, start);
   const page = found.slice(0, filter.limit);
   const last = page.at(-1);
@@ -82,6 +83,8 @@ type Search = {
   readonly scope: CallScope | AppScope;
   readonly filter: CallFilter;
   readonly bounds: SearchBounds;
+  /** The bots whose calls the client may read. Empty if the search uses another index. */
+  readonly botIds: readonly string[];
 };
 
 /**
@@ -156,24 +159,40 @@ function canSkip({ outcome, verdict, status }: CallFilter, source: Source): bool
   return isInTotals && (source === 'bots' || source === 'campaign');
 }
 
+/** Slots of the totals that we read at once, for each outcome, status and verdict. */
+const maxSlots = 64;
+/** We examine a gap between slots rather than skip it if it isn't longer than this. */
+const maxGapMs = 4 * slotMs;
+
 /**
- * Moves a window to the newest quarter of an hour that may have matching calls.
+ * Moves a window to the newest quarters of an hour that may have matching calls.
  *
  * @returns undefined if no settled call before the window matches
  */
 async function skipTo(search: Search, source: Source, window: Window): Promise<Window | undefined> {
-  const slot = await newestSlot(search, window.before);
-  if (slot === undefined) return undefined;
-  const before = older(window.before, beginningOf(new Date(slot.getTime() + slotMs)));
-  // A campaign may be small, so we don't stop at every quarter of an hour.
-  return { ...window, before, ...(source === 'bots' && { from: slot }) };
+  const slots = await newestSlots(search, window.before);
+  const [newest] = slots;
+  if (newest === undefined) return undefined;
+  const before = older(window.before, beginningOf(new Date(newest.getTime() + slotMs)));
+  // A campaign may be small, so we don't stop at gaps.
+  return { ...window, before, ...(source === 'bots' && { from: beginningOfRun(slots, newest) }) };
 }
 
-/** Finds the newest quarter of an hour that has settled calls which may match. */
-async function newestSlot(
+/** Returns the oldest slot that no long gap separates from the newest one. */
+function beginningOfRun(slots: readonly Date[], newest: Date): Date {
+  let first = newest;
+  for (const slot of slots) {
+    if (first.getTime() - slot.getTime() > maxGapMs) break;
+    first = slot;
+  }
+  return first;
+}
+
+/** Finds the newest quarters of an hour that have settled calls which may match. */
+async function newestSlots(
   { queries, scope, filter }: Search,
   before: Position | undefined,
-): Promise<Date | undefined> {
+): Promise<readonly Date[]> {
   const { outcome, status, verdict, acceptedFrom } = filter;
   const oldest = acceptedFrom && new Date(acceptedFrom.getTime() - slotMs);
   const isExclusive = before?.callId === '';
@@ -182,17 +201,18 @@ async function newestSlot(
     oldest && sql`slot > ${oldest}`,
     before && (isExclusive ? sql`slot < ${before.acceptedAt}` : sql`slot <= ${before.acceptedAt}`),
   ]);
-  const { rows } = await queries.query<{ slot: Date | null }>(sql`
-    select max(newest.slot) as slot
+  const { rows } = await queries.query<{ slot: Date }>(sql`
+    select distinct newest.slot
     from unnest(${outcome === undefined ? callOutcomes : [outcome]}::text[]) as o (outcome)
     cross join unnest(${status === undefined ? settledStatuses : [status]}::text[]) as s (status)
     cross join unnest(${verdict === undefined ? ['', ...amdEventNames] : [verdict]}::text[]) as v (verdict)
     cross join lateral (
       select slot from call_totals t
       where t.outcome = o.outcome and t.status = s.status and t.verdict = v.verdict and ${period}
-      order by slot desc limit 1
-    ) as newest`);
-  return rows[0]?.slot ?? undefined;
+      order by slot desc limit ${maxSlots}
+    ) as newest
+    order by newest.slot desc`);
+  return rows.map(({ slot }) => slot);
 }
 
 // ── Windows ──────────────────────────────────────────────────────────────────────────────────────
@@ -243,19 +263,25 @@ async function examineOne({ queries }: Search, window: Sql, rows: number): Promi
 
 /** Examines the newest calls of each bot, because the index is ordered by bot. */
 async function examineBots(search: Search, window: Window): Promise<Examined> {
-  const { queries, scope, filter } = search;
-  const { rows: bots } = await queries.query<{ bot_id: string }>(visibleBots(scope));
-  if (bots.length === 0) return { found: [], end: undefined, examined: 0 };
+  const { queries, scope, filter, botIds } = search;
+  if (botIds.length === 0) return nothing;
   const conditions = otherConditions(filter);
-  const share = Math.floor(window.rows / bots.length);
+  const share = Math.floor(window.rows / botIds.length);
   // Without conditions, every row matches.
   const rows = conditions.length === 0 ? filter.limit + 1 : Math.max(share, minRowsPerBot);
   const inSource = sql`account_id = ${scope.accountId} and calls.bot_id = bot.bot_id`;
   const newest = windowOf(search, { inSource, matches: all(conditions) }, { ...window, rows });
   const result = await queries.query<WindowColumns>(sql`
-    select newest.* from unnest(${bots.map((bot) => bot.bot_id)}::text[]) as bot (bot_id)
+    select newest.* from unnest(${botIds}::text[]) as bot (bot_id)
     cross join lateral (${newest}) as newest`);
   return merge(result.rows, rows);
+}
+
+async function readBots(queries: Queries, scope: CallScope | AppScope): Promise<readonly string[]> {
+  if ('botId' in scope) return [scope.botId];
+  if (scope.botIds !== 'all') return [...new Set(scope.botIds)];
+  const { rows } = await queries.query<{ bot_id: string }>(botsOf(scope.accountId));
+  return rows.map((row) => row.bot_id);
 }
 
 function conditionOf(filter: CallFilter, key: KeyFilter): readonly Sql[] {

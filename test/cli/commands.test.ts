@@ -238,6 +238,27 @@ describe('with a gateway', () => {
     expect([ofBot.code, ofBot.out, ofBot.err]).toEqual([0, '', 'No calls.\n']);
   });
 
+  test('calls are filtered, printed as CSV, and summed up', async () => {
+    const dial = ['call', 'busy', '--bot', 'csv-bot', '--campaign', 'spring', '--follow'];
+    const placed = await offhook([...dial, '--metadata', '{"order":17}']).finished;
+    const { callId } = JSON.parse(placed.out.split('\n')[0] ?? '') as { callId: string };
+    const list = async (...options: string[]) =>
+      (await offhook(['calls', '--bot', 'csv-bot', '--csv', ...options]).finished).out.trim();
+
+    const [header, line, ...others] = (
+      await list('--number', '+12025550130', '--metadata', 'order=17', '--outcome', 'busy')
+    ).split('\n');
+    const another = await list('--campaign', 'autumn');
+    const summary = await offhook(['calls', 'summary', '--bot', 'csv-bot']).finished;
+
+    expect(header).toMatch(/^acceptedAt,callId,/);
+    expect(line).toContain(`,${callId},csv-bot,tel:+12025550130,`);
+    expect(others).toEqual([]);
+    expect(another).toBe(header);
+    expect(summary.out).toMatch(/^total +1 +0 +0 +0 +0\.00$/m);
+    expect(summary.out).toMatch(/^outcomes: busy 1$/m);
+  });
+
   test('every command accepts the beginning of an id', async () => {
     const placed = await offhook(['call', 'person-stays', '--amd', 'detect']).finished;
     const { callId } = JSON.parse(placed.out) as { callId: string };

@@ -21,9 +21,10 @@ function overviewOf(count: number) {
   const overview: OverviewClient = {
     calls: async (page) => {
       asked.push(page);
-      return { calls };
+      return { calls, searched: {} };
     },
     call: unasked,
+    summary: unasked,
     deadLetters: unasked,
   };
   return { overview, asked };

@@ -2,7 +2,8 @@
 // They include all of the app's bots, unless the command names a bot.
 
 import { lineOf } from '../../calls/contract/event-table.ts';
-import type { CallSummary } from '../../interactions/call-queries.ts';
+import { csvHeader, csvOfCall } from '../../interactions/call-csv.ts';
+import type { CallPage, CallSummary } from '../../interactions/call-queries.ts';
 import { type AppOptions, withGateway } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';
@@ -10,47 +11,125 @@ import type { OverviewClient } from '../gateway-client.ts';
 import { callLine } from './call-line.ts';
 import { botOfCall, findCallId } from './named-call.ts';
 
-export type ListCallsOptions = AppOptions & {
+/** The options that select calls. They have the names of the query's parameters. */
+type FilterOptions = {
   readonly status?: string;
-  readonly limit: string;
-  readonly json?: boolean;
+  readonly state?: string;
+  readonly outcome?: string;
+  readonly verdict?: string;
+  readonly number?: string;
+  readonly campaign?: string;
+  /** `name=value` */
+  readonly metadata?: readonly string[];
+} & PeriodOptions;
+
+export type PeriodOptions = {
+  readonly day?: string;
+  readonly timeZone?: string;
+  readonly from?: string;
+  readonly to?: string;
 };
+
+export type ListCallsOptions = AppOptions &
+  FilterOptions & { readonly limit: string; readonly json?: boolean; readonly csv?: boolean };
 export type ShowCallOptions = AppOptions & { readonly json?: boolean };
+
+/** The search ends if it finds no call for this long. */
+const maxSearchMs = 30_000;
 
 export async function listCalls(context: CliContext, options: ListCallsOptions): Promise<void> {
   if (!/^[1-9]\d{0,5}$/.test(options.limit)) throw new CliError('--limit must be 1 to 999999');
-  const limit = Number(options.limit);
-  const format: (call: CallSummary) => string =
-    options.json === true ? JSON.stringify : (call) => callLine(call, new Date());
+  const query = queryOf(options);
+  const format = formatOf(options);
   await withGateway(context, options, async (client) => {
-    let count = 0;
-    for await (const call of callsOf(client.overview(options.bot), options)) {
-      if (count === limit) {
-        context.note('There are more calls; raise --limit to list them.');
-        return;
-      }
-      context.print(format(call));
-      count += 1;
-      if (context.interrupted.aborted) return;
-    }
-    if (count === 0) context.note('No calls.');
+    if (options.csv === true) context.print(csvHeader.trimEnd());
+    const pages = pagesOf(client.overview(options.bot), query);
+    const { count, more, last } = await printCalls(context, pages, format, Number(options.limit));
+    if (context.interrupted.aborted) return;
+    if (more) context.note('There are more calls; raise --limit to list them.');
+    else if (last?.nextCursor !== undefined) noteUnfinished(context, last);
+    else if (count === 0) context.note('No calls.');
   });
 }
 
-/** Yields all calls, page by page. */
-async function* callsOf(
+/** Prints up to `limit` calls. `more` says whether there are others. */
+async function printCalls(
+  context: CliContext,
+  pages: AsyncIterable<CallPage>,
+  format: (call: CallSummary) => string,
+  limit: number,
+): Promise<{ readonly count: number; readonly more: boolean; readonly last?: CallPage }> {
+  let count = 0;
+  let last: CallPage | undefined;
+  for await (const page of pages) {
+    const shown = page.calls.slice(0, limit - count);
+    for (const call of shown) context.print(format(call));
+    count += shown.length;
+    last = page;
+    const more = shown.length < page.calls.length;
+    if (more || context.interrupted.aborted) return { count, more };
+  }
+  return { count, more: false, ...(last === undefined ? {} : { last }) };
+}
+
+function noteUnfinished(context: CliContext, { searched: { from } }: CallPage): void {
+  const seconds = maxSearchMs / 1_000;
+  const more = from === undefined ? '' : ` To continue it, add --to ${from}.`;
+  context.note(`The search found no more calls for ${seconds} s, and ended.${more}`);
+}
+
+/** Yields page by page. Pages without calls may come before others. */
+async function* pagesOf(
   overview: OverviewClient,
-  { status }: ListCallsOptions,
-): AsyncGenerator<CallSummary> {
+  query: Readonly<Record<string, string>>,
+): AsyncGenerator<CallPage> {
   let cursor: string | undefined;
+  let foundAt = performance.now();
   do {
-    const page = await overview.calls({
-      ...(status === undefined ? {} : { status }),
-      ...(cursor === undefined ? {} : { cursor }),
-    });
-    yield* page.calls;
+    const page = await overview.calls({ ...query, ...(cursor === undefined ? {} : { cursor }) });
+    if (page.calls.length > 0) foundAt = performance.now();
     cursor = page.nextCursor;
-  } while (cursor !== undefined);
+    yield page;
+  } while (cursor !== undefined && performance.now() - foundAt < maxSearchMs);
+}
+
+function formatOf({ json, csv }: ListCallsOptions): (call: CallSummary) => string {
+  if (json === true && csv === true) throw new CliError('--json and --csv exclude each other');
+  if (csv === true) return (call) => csvOfCall(call).trimEnd();
+  return json === true ? JSON.stringify : (call) => callLine(call, new Date());
+}
+
+function queryOf(options: FilterOptions): Readonly<Record<string, string>> {
+  const { status, state, outcome, verdict, number, campaign, metadata = [] } = options;
+  const given = { status, state, outcome, verdict, number, campaign };
+  return {
+    ...withoutAbsent(given),
+    ...periodQuery(options),
+    ...Object.fromEntries(metadata.map(metadataQuery)),
+  };
+}
+
+export function periodQuery(options: PeriodOptions): Readonly<Record<string, string>> {
+  const { day, timeZone, from, to } = options;
+  return withoutAbsent({ day, timeZone, from, to });
+}
+
+function withoutAbsent(
+  members: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  );
+}
+
+function metadataQuery(text: string): readonly [string, string] {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) {
+    throw new CliError('--metadata must be name=value');
+  }
+  return [`metadata[${name}]`, value];
 }
 
 export async function showCall(

@@ -1,7 +1,8 @@
 // Declares the `offhook call`, `calls`, `context` and `notifications` commands and their options.
 
 import { type Command, Option } from 'commander';
-import { interactionStatuses } from '../../calls/contract/call-words.ts';
+import { callOutcomes, callStates, interactionStatuses } from '../../calls/contract/call-words.ts';
+import { amdEventNames } from '../../calls/detection/amd-event.ts';
 import { noBeepChoices } from '../../calls/plans/plans.ts';
 import { streamConnects } from '../../calls/stream/stream.ts';
 import { transferFallbacks, transferModes, transferStarts } from '../../calls/transfer/transfer.ts';
@@ -17,6 +18,7 @@ import type {
   StreamOptions,
   TransferOptions,
 } from './live-commands.ts';
+import type { SummaryOptions } from './summary-command.ts';
 
 /** The default bot of `offhook call`. The dev app may use every bot. */
 const defaultBot = 'dev-bot';
@@ -58,7 +60,8 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
     )
     .addOption(repeatable('--timer <name=ms>', 'detection timer, e.g. noSpeechTimeoutMs=3000'))
     .option('--threshold-word-count <number>', 'strict rule: this many words are a machine')
-    .option('--metadata <json>', 'JSON object for the bot, stored in the context of the call');
+    .option('--metadata <json>', 'JSON object for the bot, stored in the context of the call')
+    .option('--campaign <name>', 'campaign that the call belongs to');
   withPlans(withStream(call))
     .option('--bot <id>', 'bot that handles the call', defaultBot)
     .option('--app <id>', 'app to act as (default: the dev app)')
@@ -114,17 +117,37 @@ function withPlans(command: Command): Command {
 }
 
 function addReading(program: Command, calls: Command, createContext: () => CliContext): void {
-  withAppOptions(calls.command('list', { isDefault: true }))
+  const list = withAppOptions(calls.command('list', { isDefault: true }))
     .description('list calls, newest first')
     .addOption(
-      new Option('--status <status>', 'list only calls with this status').choices(
-        interactionStatuses,
-      ),
+      new Option('--status <status>', 'only calls with this status').choices(interactionStatuses),
     )
+    .addOption(new Option('--state <state>', 'only calls in this state').choices(callStates))
+    .addOption(new Option('--outcome <outcome>', 'only calls that ended so').choices(callOutcomes))
+    .addOption(
+      new Option('--verdict <verdict>', 'only calls with this verdict').choices(amdEventNames),
+    )
+    .option('--number <number>', 'only calls to this number, e.g. +12025550110')
+    .option('--campaign <name>', 'only calls of this campaign')
+    .addOption(
+      repeatable('--metadata <name=value>', 'only calls with this member of the metadata'),
+    );
+  withPeriod(list)
     .option('--limit <number>', 'how many calls to list', '50')
     .option('--json', 'print one JSON object per line')
+    .option('--csv', 'print CSV')
     .action(async (options: ListCallsOptions) => {
       await (await callsCommands()).listCalls(createContext(), options);
+    });
+  withPeriod(
+    withAppOptions(calls.command('summary')).description(
+      'sum up the calls of a period (default: today) by bot, trunk and day',
+    ),
+  )
+    .option('--json', 'print one JSON object')
+    .action(async (options: SummaryOptions) => {
+      const { summarizeCalls } = await import('./summary-command.ts');
+      await summarizeCalls(createContext(), options);
     });
   withAppOptions(calls.command('show <callId>'))
     .description('show one call with its timeline')
@@ -137,6 +160,14 @@ function addReading(program: Command, calls: Command, createContext: () => CliCo
     .action(async (callId: string, options: AppOptions) => {
       await (await callsCommands()).showContext(createContext(), callId, options);
     });
+}
+
+function withPeriod(command: Command): Command {
+  return command
+    .option('--day <day>', 'only calls accepted on this day, e.g. 2026-11-24')
+    .option('--time-zone <name>', 'time zone of the day, e.g. Europe/Berlin (default: UTC)')
+    .option('--from <time>', 'only calls accepted at this time or later, e.g. 2026-11-24T08:00:00Z')
+    .option('--to <time>', 'only calls accepted before this time');
 }
 
 /** Adds the commands for a call that is up. */

@@ -14,6 +14,7 @@ export type DialOptions = {
   readonly timeout?: string;
   readonly maxDuration?: string;
   readonly metadata?: string;
+  readonly campaign?: string;
   /** `Name: value` */
   readonly header?: readonly string[];
   /** `name=ms` */
@@ -54,6 +55,7 @@ export function dialRequest(
     timeoutInMs: timeout === undefined ? undefined : readNumber('--timeout', timeout),
     maxDurationMs: maxDuration === undefined ? undefined : readDurationMs(maxDuration),
     metadata: metadata === undefined ? undefined : readMetadata(metadata),
+    campaign: options.campaign,
     notifyHeaders: header.length === 0 ? undefined : readHeaders(header),
     timers: timer.length === 0 ? undefined : readTimers(timer),
     thresholdWordCount:

@@ -11,6 +11,7 @@ import { benchCompanion } from './companion.ts';
 import { benchConsole } from './console.ts';
 import { benchDeliveries } from './deliveries.ts';
 import { benchIdle } from './idle.ts';
+import { benchLists } from './lists.ts';
 import { benchNodes } from './nodes.ts';
 import { benchSoak } from './soak.ts';
 import { benchStalledReceivers } from './stalled-receivers.ts';
@@ -28,6 +29,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   companion: benchCompanion,
   console: benchConsole,
   idle: benchIdle,
+  lists: benchLists,
   nodes: benchNodes,
   soak: benchSoak,
   'stalled-receivers': benchStalledReceivers,
