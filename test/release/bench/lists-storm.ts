@@ -1,5 +1,6 @@
 // Twelve clients of one token request lists of calls that don't exist, as fast as they can, while
-// people talk and calls are placed at a low rate. Measures what the clients take away from the calls.
+// people talk and calls are placed at a low rate. Measures what the clients take away from the
+// calls.
 
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';

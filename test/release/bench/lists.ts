@@ -2,8 +2,8 @@
 // the time of a request, and the blocks that its statements read. Then twelve clients of one token
 // request what doesn't exist, without a pause, while calls are placed at a low rate.
 //
-// `--commit <commit>` measures an older commit's build instead, with the same script. Most calls are
-// stored by SQL, so `--calls 10000000` needs about 20 GB of disk and half an hour.
+// `--commit <commit>` measures an older commit's build instead, with the same script. With
+// `--calls 10000000`, it needs 20 GB of disk and half an hour.
 
 import { performance } from 'node:perf_hooks';
 import { Pool } from 'pg';
