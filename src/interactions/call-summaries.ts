@@ -49,7 +49,7 @@ export const summaryColumns = sql`
   request->'target' as target, request->>'caller' as caller, request->>'trunk' as trunk,
   request->>'campaign' as campaign,
   request->>'machineDetection' as machine_detection,
-  end_event->'data'->>'reason' as reason, end_event->'data'->>'reasonCode' as reason_code,
+  reason, reason_code,
   ${currentVerdict} as verdict, ${amdEvents} as amd_events`;
 
 export async function listCalls(

@@ -1,6 +1,7 @@
 // A dial-out call as a conversation, in each of its states.
 
 import { afterEach, describe, expect, test } from 'vitest';
+import type { TerminalEvent } from '../../src/calls/contract/call-event.ts';
 import { sessionIdOf } from '../../src/calls/life/call-events.ts';
 import { publishedConversation } from '../../src/companion/conversations/conversation-schema.ts';
 import { storeConversations } from '../../src/companion/conversations/published-conversations.ts';
@@ -18,6 +19,12 @@ const times = {
   answeredAt: new Date('2026-03-01T10:00:10.500Z'),
   endedAt: new Date('2026-03-01T10:01:00.456Z'),
 };
+
+/** The columns of a call that ended with this event. */
+function endColumns({ data }: TerminalEvent) {
+  const { outcome, reason, reasonCode, machineDetection: verdict } = data;
+  return { outcome, reason, reasonCode, ...(verdict === undefined ? {} : { verdict }) };
+}
 
 describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) => {
   const rig = forSuite(() => startRig(kind));
@@ -76,7 +83,7 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
     'that ended with %s has the metaStatus %s',
     async (reasonCode, metaStatus, endedChat) => {
       const end = endEventOf(call, { reasonCode, machineDetection: 'amd_human_detected' });
-      await store({ ...times, endEvent: end });
+      await store({ ...times, ...endColumns(end) });
 
       const session = (await get()).json<{ participants: { endedChat?: boolean }[] }>();
 
@@ -106,7 +113,7 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
       reason: '486 Busy Here',
       reasonCode: 'Busy here',
     });
-    await store({ ...times, answeredAt: null, endEvent: end });
+    await store({ ...times, answeredAt: null, ...endColumns(end) });
 
     const session = (await get()).json<{ participants: object[] }>();
 
@@ -142,7 +149,7 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
   });
 
   test('falls on the days from its request to its end', async () => {
-    await store({ ...times, endEvent: endEventOf(call) });
+    await store({ ...times, ...endColumns(endEventOf(call)) });
     const on = async (query: Record<string, string>) => (await get({ query })).statusCode;
 
     expect(await on({ startDate: '2026-03-01', endDate: '2026-03-01' })).toBe(200);

@@ -20,7 +20,7 @@ let store: ContextStore;
 let bucket: KV;
 beforeAll(async () => {
   await ensureStreams(connection, { eventDays: 1, contextHours: 1 });
-  store = await openContextStore(connection);
+  store = openContextStore(connection);
   bucket = await new Kvm(connection.jetstream).open(streamNames(connection.prefix).contextBucket);
 });
 

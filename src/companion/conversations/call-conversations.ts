@@ -2,7 +2,6 @@
 // the queue in which the call was waiting.
 
 import type { DialTarget } from '../../calls/call-types.ts';
-import type { TerminalEvent } from '../../calls/contract/call-event.ts';
 import { callIdOfSession } from '../../calls/life/call-events.ts';
 import type { BotOwner } from '../../events/ingest.ts';
 import type { CallColumns } from '../../store/calls/call-rows.ts';
@@ -17,7 +16,11 @@ type ConversationColumns = Pick<
   readonly dial_started_at: Date | null;
   readonly answered_at: Date | null;
   readonly ended_at: Date | null;
-  readonly end_event: TerminalEvent | null;
+  // Null until the call ends, except for the verdict, which may be missing for good.
+  readonly outcome: string | null;
+  readonly reason: string | null;
+  readonly reason_code: string | null;
+  readonly verdict: string | null;
 };
 
 export async function findCall(
@@ -28,7 +31,8 @@ export async function findCall(
   const callId = callIdOfSession(sessionId);
   if (callId === undefined) return undefined;
   const { rows } = await reads(accountId).query<ConversationColumns>(
-    `select conversation_id, bot_id, request, accepted_at, dial_started_at, answered_at, ended_at, end_event
+    `select conversation_id, bot_id, request, accepted_at, dial_started_at, answered_at, ended_at, outcome, reason,
+       reason_code, verdict
      from calls where call_id = $1 and account_id = $2 and bot_id = $3`,
     [callId, accountId, botId],
   );
@@ -47,7 +51,7 @@ function sessionOf(call: ConversationColumns): ConversationSession {
     conversationType: 'voice',
     status: call.ended_at === null ? 'ACTIVE' : 'CLOSED',
     summary: [],
-    dispositions: call.end_event === null ? {} : dispositionsOf(call.end_event.data),
+    dispositions: dispositionsOf(call),
     userInfo: target.kind === 'tel' ? { phoneNumber: nameOf(target) } : {},
     notes: [],
   };
@@ -62,7 +66,7 @@ function participantsOf(call: ConversationColumns): ConversationSession['partici
     ...(answeredAt === null || endedAt === null ? {} : { endTimeStamp: endedAt.toISOString() }),
   };
   const endedBy = (reasonCode: string) =>
-    call.end_event?.data.reasonCode === reasonCode ? { endedChat: true } : {};
+    call.reason_code === reasonCode ? { endedChat: true } : {};
   return [
     {
       ...(trunk === undefined ? {} : { queueId: trunk, queueName: trunk }),
@@ -88,15 +92,14 @@ const metaStatus: Readonly<Record<string, string>> = {
   'Gateway-disconnected': 'SYSTEM_CLOSED',
 };
 
-function dispositionsOf(end: TerminalEvent['data']): ConversationSession['dispositions'] {
-  const { outcome, reason, reasonCode, machineDetection } = end;
+function dispositionsOf(call: ConversationColumns): ConversationSession['dispositions'] {
+  const { outcome, reason, reason_code: reasonCode, verdict } = call;
+  if (outcome === null || reason === null || reasonCode === null) return {};
   return {
     status: outcome,
     remarks: reason,
     dispositionSets:
-      machineDetection === undefined
-        ? []
-        : [{ dispositionsSet: 'machineDetection', dispositionCodes: machineDetection }],
+      verdict === null ? [] : [{ dispositionsSet: 'machineDetection', dispositionCodes: verdict }],
     metaStatus: metaStatus[reasonCode] ?? 'NOT_ANSWERED',
   };
 }

@@ -14,8 +14,8 @@
 // yet, and ends it based on its row.
 //
 // If we repeat a step because the database's response was lost, the result is the same. The
-// statement recognises a stored end by its event, and stored events and notifications by their
-// keys.
+// statement recognises a stored end by its time, outcome and reason, and stored events and
+// notifications by their keys.
 
 import type { Day } from '../days.ts';
 import { fewRows } from '../few-rows.ts';
@@ -29,6 +29,11 @@ const ending =
 const isAnswer = 'i.answered_at is not null';
 const rings =
   "i.ringing_at is not null and c.answered_at is null and c.state in ('queued', 'dialing')";
+
+/** True if this step's ending is the one that has been stored. */
+const isSameEnd = `(c.ended_at, c.outcome, c.reason, c.reason_code, c.last_event_sequence)
+      = (((${ending}) ->> 'at')::timestamptz, (${ending}) ->> 'outcome', (${ending}) ->> 'reason',
+        (${ending}) ->> 'reasonCode', ((${ending}) ->> 'eventSequence')::integer)`;
 
 /** The steps ($1), with one row per call, because a statement can only change a row once. */
 const given = `given as materialized (
@@ -54,9 +59,10 @@ const moved = `moved as (
       when i.ending is not null then (${ending}) ->> 'status'
       when ${isAnswer} then 'answered' when ${rings} then 'ringing' else c.status end,
     ended_at = coalesce(c.ended_at, ((${ending}) ->> 'at')::timestamptz),
-    end_event = coalesce(c.end_event, (${ending}) -> 'event'),
     outcome = coalesce(c.outcome, (${ending}) ->> 'outcome'),
     verdict = coalesce(c.verdict, (${ending}) ->> 'verdict'),
+    reason = coalesce(c.reason, (${ending}) ->> 'reason'),
+    reason_code = coalesce(c.reason_code, (${ending}) ->> 'reasonCode'),
     sip_status = coalesce(c.sip_status, ((${ending}) ->> 'sipStatus')::integer),
     last_event_sequence = greatest(c.last_event_sequence, i.event_sequence,
       ((${ending}) ->> 'eventSequence')::integer),
@@ -66,9 +72,7 @@ const moved = `moved as (
   from given i
   where c.call_id = i.call_id
     and case when i.is_untaken then c.dial_started_at is null else c.owner_id = $2 end
-    and (c.ended_at is null
-      or c.end_published_at is null
-        and c.end_event in (i.ending -> 'event', i.ending_if_answered -> 'event'))
+    and (c.ended_at is null or c.end_published_at is null and c.owner_id = $2 and ${isSameEnd})
     and (c.answered_at is null or i.ending_if_answered is not null
       or i.ending ->> 'status' is distinct from 'failed')
   returning c.call_id, c.answered_at is not null as is_answered,

@@ -225,12 +225,11 @@ function legRows({ call: { callId }, step }: WaitingStep): string[] {
 /** @returns undefined if there is no such ending */
 function endingColumns(event: CallEvent | undefined) {
   if (event === undefined || !isTerminal(event)) return undefined;
-  const { outcome, sipStatus, machineDetected, machineDetection, notificationSequence } =
-    event.data;
+  const { outcome, reason, reasonCode, sipStatus, notificationSequence } = event.data;
+  const { machineDetected, machineDetection } = event.data;
   return {
     at: event.time,
-    event,
-    outcome,
+    ...{ outcome, reason, reasonCode },
     verdict: machineDetection,
     sipStatus,
     status: machineDetected === true ? 'machineDetected' : event.type,

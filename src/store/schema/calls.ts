@@ -44,8 +44,9 @@ create table calls (
   ringing_at timestamptz(3),
   answered_at timestamptz(3),
   ended_at timestamptz(3),
-  end_event jsonb,
   outcome text,
+  reason text,
+  reason_code text,
   -- The verdict of detection at the end of the call.
   verdict text,
   sip_status integer,

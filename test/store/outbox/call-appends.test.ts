@@ -67,7 +67,8 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
         ringing_at: noon,
         answered_at: noon,
         ended_at: new Date(end.time),
-        end_event: end,
+        reason: '200 OK',
+        reason_code: 'Caller-disconnected',
         last_event_sequence: 5,
         last_notification_sequence: 2,
       });
@@ -172,7 +173,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
       expect(results.filter(({ kind: result }) => result === 'stored')).toHaveLength(1);
       expect(await rig.rowOf(call.callId)).toMatchObject({
         owner_id: `node-${won}`,
-        end_event: { data: { reason: `${won}` } },
+        reason: `${won}`,
       });
       expect(await rig.take(call.callId, 'a')).toBe(false);
     });
