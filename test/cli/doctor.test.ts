@@ -4,8 +4,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { CliContext } from '../../src/cli/cli-context.ts';
+import { examine } from '../../src/cli/doctor-command.ts';
+import { loadConfig } from '../../src/config.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
 import { freeUdpPort } from '../support/free-port.ts';
 import { startGateway } from '../support/gateway-process.ts';
@@ -97,6 +102,38 @@ describe('offhook doctor', () => {
     expect(checksIn(finished)).toMatchObject({ gateway: 'ok', ports: 'skipped', NATS: 'ok' });
     expect(finished.code).toBe(0);
   }, 120_000);
+});
+
+test('offhook doctor says what the servers below a running gateway affect', async () => {
+  const ready = {
+    status: 'ready',
+    servers: [
+      { name: 'PostgreSQL', state: 'up', since: '2026-11-20T08:00:00.000Z' },
+      {
+        ...{ name: 'NATS', state: 'away', since: '2026-11-20T09:12:44.000Z' },
+        affects: 'Calls continue. Events wait (1,204; the oldest for 40 s).',
+      },
+    ],
+  };
+  const server = createServer((_request, response) => response.end(JSON.stringify(ready)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const httpUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const lines: string[] = [];
+  const context: CliContext = {
+    config: loadConfig({ DATA_DIR: join(folder, 'data') }),
+    gateway: async () => ({ httpUrl }),
+    print: (line) => lines.push(line),
+    note: () => undefined,
+    interrupted: new AbortController().signal,
+  };
+
+  // The other checks may find something on this machine.
+  await examine(context, [], {}).catch(() => undefined);
+  expect(lines.find((line) => line.includes(httpUrl))).toMatch(
+    /^WARNING +gateway +runs on .+\. NATS is away since 2026-11-20T09:12:44\.000Z\. Calls continue\. Events wait \(1,204; the oldest for 40 s\)$/,
+  );
 });
 
 describe('a start', () => {
