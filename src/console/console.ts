@@ -2,6 +2,7 @@
 // session cookie instead of a token, and data that only these pages use.
 
 import { registerAppWideRoutes } from '../api/app-wide-routes.ts';
+import { registerCallLists } from '../api/call-lists.ts';
 import { registerCallRoutes } from '../api/call-routes.ts';
 import { registerDeadLetters } from '../api/dead-letter-routes.ts';
 import { registerDialout } from '../api/dialout/dialout-route.ts';
@@ -68,6 +69,7 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
         });
         scope.addHook('onRequest', createDataGuard(publicUrl));
         registerDialout(scope, { services, clients, metrics: undefined });
+        registerCallLists(scope, { services, clients });
         registerCallRoutes(scope, { services, clients });
         registerDeadLetters(scope, { services, clients });
         registerAppWideRoutes(scope, { services, clients });

@@ -81,8 +81,29 @@ function endSession() {
 
 const botPath = (botId) => `api/public/bot/${encodeURIComponent(botId)}`;
 
+/** The most requests for one page of calls. Each of them searches for a fraction of a second. */
+const maxSearches = 20;
+
+const readCalls = (query) => ask(`api/public/calls?${new URLSearchParams(query)}`);
+
+/**
+ * Reads a page of calls. A request only searches a part of the calls, so it may find nothing and
+ * return a cursor. The page then continues the search, but not forever.
+ */
+async function searchCalls(query) {
+  let page = await readCalls(query);
+  for (let searches = 1; searches < maxSearches; searches += 1) {
+    if (page.calls.length > 0 || page.nextCursor === undefined) break;
+    page = await readCalls({ ...query, cursor: page.nextCursor });
+  }
+  return page;
+}
+
 export const api = {
-  calls: (query) => ask(`api/public/calls?${new URLSearchParams(query)}`),
+  calls: searchCalls,
+  /** The address of a list of calls as a CSV file. */
+  csvOfCalls: (query) =>
+    `console/api/public/calls?${new URLSearchParams({ ...query, format: 'csv' })}`,
   call: (callId) => ask(`api/public/calls/${encodeURIComponent(callId)}`),
   capture: (callId) => ask(`api/calls/${encodeURIComponent(callId)}/capture`),
   notifications: (botId, callId) =>

@@ -13,7 +13,9 @@ const pageSize = 50;
 /** Minimum time between two reads of the list, no matter how much happens. */
 const shortestPauseMs = 1_000;
 
-const filterNames = { status: 'Status', outcome: 'Outcome' };
+const filterNames = { status: 'Status', outcome: 'Outcome', verdict: 'Picked up' };
+const shownValue = { status: statusWord, outcome: (value) => value, verdict: amdWord };
+const ownTimeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export function CallsPage() {
   const [filter, setFilter] = useState({});
@@ -35,10 +37,13 @@ export function CallsPage() {
             <span>${filterNames[name]}</span>
             <select value=${filter[name] ?? ''} onChange=${(event) => change(name, event.target.value)}>
               <option value="">any</option>
-              ${values.map((value) => html`<option value=${value}>${name === 'status' ? statusWord(value) : value}</option>`)}
+              ${values.map((value) => html`<option value=${value}>${shownValue[name](value)}</option>`)}
             </select>
           </label>`,
         )}
+        <label><span>Day</span><input type="date" value=${filter.day ?? ''} onChange=${(event) => change('day', event.target.value)} /></label>
+        <label class="wide"><span>Number</span><input type="search" value=${filter.number ?? ''} onChange=${(event) => change('number', event.target.value.trim())} placeholder="+12025550110" autocomplete="off" /></label>
+        <label class="wide"><span>Campaign</span><input type="search" value=${filter.campaign ?? ''} onChange=${(event) => change('campaign', event.target.value.trim())} autocomplete="off" /></label>
         <label class="wide"><span>Call id</span><input name="callId" placeholder="call-…" autocomplete="off" spellcheck=${false} /></label>
       </form>
       <button type="button" class="primary" onClick=${() => setDialing(true)}>Dial</button>
@@ -46,7 +51,7 @@ export function CallsPage() {
     ${isDialing && html`<${DialForm} onClose=${() => setDialing(false)} />`}
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${page && page.calls.length > 0 && html`<${CallTable} calls=${page.calls} />`}
-    ${page && page.calls.length === 0 && html`<${NoCalls} isFiltered=${isFiltered} clear=${() => setFilter({})} />`}
+    ${page && page.calls.length === 0 && html`<${NoCalls} isFiltered=${isFiltered} page=${page} clear=${() => setFilter({})} />`}
     ${
       page &&
       (cursors.length > 0 || page.nextCursor) &&
@@ -56,6 +61,7 @@ export function CallsPage() {
       <button type="button" disabled=${!page.nextCursor} onClick=${() => setCursors([...cursors, page.nextCursor])}>Older</button>
     </nav>`
     }
+    ${page && page.calls.length > 0 && html`<p class="faint"><a href=${api.csvOfCalls(queryOf(filter))} download="calls.csv">Download this list as CSV</a></p>`}
   `;
 }
 
@@ -65,9 +71,18 @@ function openCall(event) {
   if (callId !== '') location.hash = `#/calls/${encodeURIComponent(callId)}`;
 }
 
+/** Days are those of the browser's time zone. */
+function queryOf(filter) {
+  return filter.day === undefined ? filter : { ...filter, timeZone: ownTimeZone };
+}
+
 /** Reads the calls, and reads them again after events unless the page is hidden. */
 function useCalls(filter, cursor) {
-  const query = { limit: pageSize, ...filter, ...(cursor === undefined ? {} : { cursor }) };
+  const query = {
+    limit: pageSize,
+    ...queryOf(filter),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
   return useReading({
     key: JSON.stringify(query),
     load: () => api.calls(query),
@@ -119,9 +134,11 @@ function CallRow({ call }) {
   </tr>`;
 }
 
-function NoCalls({ isFiltered, clear }) {
+function NoCalls({ isFiltered, page, clear }) {
   if (isFiltered) {
-    return html`<${Empty} title="No call matches these filters.">
+    const { from } = page.searched;
+    const reached = page.nextCursor && from ? ` since ${fullTime(from)}` : '';
+    return html`<${Empty} title=${`No call matches these filters${reached}.`}>
       <button type="button" onClick=${clear}>Show all calls</button>
     </${Empty}>`;
   }

@@ -7,4 +7,8 @@ export const filters = {
     ...['unavailable', 'invalid-number', 'rejected', 'carrier-failure', 'gateway-failure'],
     ...['bot-failure', 'cancelled', 'expired', 'unknown'],
   ],
+  verdict: [
+    ...['amd_human_detected', 'amd_machine_detected', 'amd_tone_detected'],
+    ...['amd_no_speech_detected', 'amd_decision_timeout', 'amd_error'],
+  ],
 };
