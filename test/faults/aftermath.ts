@@ -24,7 +24,13 @@ export type DeliveredNotification = {
  * left its call: the process died or was stopped, it was cut off from SQL or from its engine, or
  * the engine died. Faults of NATS, receivers and bots are not of this kind.
  */
-export type Fault = { readonly what: string; readonly from: number; readonly to?: number };
+export type Fault = {
+  readonly what: string;
+  readonly from: number;
+  readonly to?: number;
+  /** How much later phones are hung up because of the fault. Default: not later. */
+  readonly delaysHangUpMs?: number;
+};
 
 export type EngineDeath = { readonly at: number; readonly backAt?: number };
 

@@ -16,6 +16,7 @@ export function nobodyLeftUp({
   events,
   startedAt,
   engineDeaths,
+  faults,
   ...known
 }: Aftermath): string[] {
   const endedAt = endsOf({ events });
@@ -26,7 +27,12 @@ export function nobodyLeftUp({
     const unansweredWhenItDied = engineDeaths.some(
       ({ at }) => call.invitedAt <= at && (call.acknowledgedAt ?? Number.POSITIVE_INFINITY) >= at,
     );
-    const withinMs = unansweredWhenItDied ? engineDiedWithinMs : hangUpWithinMs;
+    const delays = faults
+      .filter(({ from, to = Number.POSITIVE_INFINITY }) => from <= over && over <= to)
+      .map(({ delaysHangUpMs = 0 }) => delaysHangUpMs);
+    const withinMs = unansweredWhenItDied
+      ? engineDiedWithinMs
+      : hangUpWithinMs + Math.max(0, ...delays);
     // No phone can be hung up while there is no engine.
     const awayAtEnd = engineDeaths.filter(
       ({ at, backAt = at }) => at < over + withinMs && backAt > over,

@@ -15,6 +15,8 @@ export type ServerFault = {
   readonly mayDisconnect: 'nobody' | MemberName | 'everybody';
   /** Whether processes may be unable to know, or to store, that a far end has left its call. */
   readonly hidesEnds: boolean;
+  /** How much later phones are hung up because of the fault. Default: not later. */
+  readonly delaysHangUpMs?: number;
   readonly needsDisks?: boolean;
   /** Begins the fault, and returns how to end it. */
   begin(world: ServerWorld): Promise<FaultEnd>;
@@ -181,9 +183,9 @@ const partitions = (['a', 'b'] as const).flatMap((name): readonly ServerFault[] 
       },
     },
     {
-      // The other gateway hangs up its people after three seconds.
+      // After three seconds, the other gateway hangs up its people, a few each second.
       ...{ name: `${name}-without-engine`, seconds: partitionS, settleSeconds: twoLeasesS },
-      ...{ mayDisconnect: name, hidesEnds: true },
+      ...{ mayDisconnect: name, hidesEnds: true, delaysHangUpMs: 5_000 },
       begin: async (world) => {
         from(world).wires.engine.cut();
         return { end: async () => from(world).wires.engine.heal() };

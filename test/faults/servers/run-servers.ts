@@ -107,7 +107,8 @@ async function suffer(
   const ringers = await population.ring(fault.seconds);
   world.log(`${fault.name} begins`);
   const from = Date.now();
-  const hidden: ServerWorld['faults'][number] = { what: fault.name, from };
+  const { delaysHangUpMs = 0 } = fault;
+  const hidden: ServerWorld['faults'][number] = { what: fault.name, from, delaysHangUpMs };
   if (fault.hidesEnds) world.faults.push(hidden);
   const { end, repair } = await fault.begin(world);
   await pause(fault.seconds * 1_000);
