@@ -155,7 +155,8 @@ restore() {
   for file in "$base"/*.tar.gz; do gzip -t "$file"; done
   say "uses the base backup of ${base##*/}"
   chmod 700 "$PGDATA"
-  find "$PGDATA" -mindepth 1 -delete
+  # Some find programs have no -delete.
+  find "$PGDATA" -mindepth 1 -maxdepth 1 -exec rm -rf {} +
   tar -xzf "$base/base.tar.gz" -C "$PGDATA"
   tar -xzf "$base/pg_wal.tar.gz" -C "$PGDATA/pg_wal"
   touch "$PGDATA/recovery.signal"

@@ -97,8 +97,7 @@ async function moment(): Promise<string> {
 
 /** Restores into a new data folder, and returns what its server has. */
 async function restored(to: string): Promise<readonly string[]> {
-  const data = join(folder, `restored-${to}`);
-  await mkdir(data);
+  const data = await mkdtemp(join(folder, 'restored-'));
   await giveToPostgres(data);
   await run(['restore', to], { PGDATA: data });
   const programs = await findPostgres();
@@ -160,6 +159,30 @@ test('restores the database to a moment, or to the end of the archive', async ()
     ...['3: while no backup ran', '4: after its restart'],
   ]);
   expect(await readdir(join(folder, 'archive'))).toHaveLength(1);
+});
+
+test('begins a new chain if the server has dropped WAL that was not copied', async () => {
+  const basesBefore = await bases();
+  await backup.end();
+  await client.query(`alter system set max_slot_wal_keep_size = '1MB'`);
+  await client.query('select pg_reload_conf()');
+  const isLost = async (): Promise<boolean> => {
+    await write('not copied');
+    await client.query('select pg_switch_wal()');
+    await client.query('checkpoint');
+    const { rows } = await client.query(
+      `select from pg_replication_slots where wal_status = 'lost'`,
+    );
+    return rows.length === 1;
+  };
+  await eventually(isLost, 'the server has dropped WAL', backupTimeoutMs);
+
+  backup = await startBackup();
+
+  const hasNewBase = async () => (await bases()).length > basesBefore.length;
+  await eventually(hasNewBase, 'there is a base in the new chain', backupTimeoutMs);
+  expect(await readdir(join(folder, 'archive'))).toHaveLength(2);
+  expect(await restored('latest')).toContain('not copied');
 });
 
 test('refuses a moment that it cannot restore, and leaves the data alone', async () => {
