@@ -60,6 +60,7 @@ describe('offhook doctor', () => {
       ports: 'ok',
       'nats-server': 'ok',
       NATS: 'skipped',
+      'NATS credentials': 'skipped',
       drachtio: 'skipped',
       database: 'skipped',
       clock: 'ok',
@@ -87,7 +88,7 @@ describe('offhook doctor', () => {
     expect(out).toMatch(/^FAILED +NATS +NATS_URL: .* no server listens there/m);
     expect(out).toMatch(/^FAILED +receiver +127\.0\.0\.1:\d+: no server listens there/m);
     expect(out).toMatch(/^ok +ports /m);
-    expect(err).toBe('offhook: 4 of 12 checks failed\n');
+    expect(err).toBe('offhook: 4 of 13 checks failed\n');
   });
 
   test('checks a running gateway, and does not report its ports as taken', async () => {

@@ -60,6 +60,8 @@ test('SECRETS_KEY changes on one gateway after the other, and no call misses a s
     cluster.startNode('a', both),
     cluster.startNode('b', onlyOld),
   ]);
+  // runtime.json doesn't repeat the credentials of configured servers.
+  expect(Object.values(a.runtime).join(' ')).not.toMatch(/@|cluster/);
   await callThrough(a, oldB);
   // While b doesn't have the new key, nobody seals with it.
   expect(await sealedWith(newHeader)).toEqual([]);
