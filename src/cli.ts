@@ -73,6 +73,7 @@ function createProgram(): Command {
   addTableCommands(program);
   addNodeCommand(program);
   addSecretsCommand(program);
+  addEventCommands(program);
   addCallCommands(program, createContext);
   addSoundCommands(program, createContext);
   addConsoleCommand(program);
@@ -288,6 +289,19 @@ function addSecretsCommand(program: Command): void {
     .action(async (options: ReencryptOptions) => {
       const { reencryptSecrets } = await import('./cli/secrets-command.ts');
       await reencryptSecrets(createContext(), options);
+    });
+}
+
+function addEventCommands(program: Command): void {
+  const events = program.command('events').description('check the events on NATS');
+  events
+    .command('repair')
+    .description('publish events that the database has and NATS has lost, under the same ids')
+    .option('--since <duration>', 'how far back to compare, e.g. 30m, 2h or 7d', '2h')
+    .option('--dry-run', 'only count them')
+    .action(async (options: { since: string; dryRun?: boolean }) => {
+      const { repairEvents } = await import('./cli/events-command.ts');
+      await repairEvents(createContext(), options);
     });
 }
 

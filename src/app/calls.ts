@@ -34,6 +34,7 @@ import { Recovery } from '../recovery/recovery.ts';
 import { type Commands, openCommands } from './commands.ts';
 import { createDrain } from './drain.ts';
 import type { Environment } from './environment.ts';
+import { openEventRepair } from './event-repair.ts';
 import { openLateNodes } from './late-nodes.ts';
 import { type OutboxNeeds, type OutboxParts, openOutbox } from './outbox.ts';
 import type { Sounds } from './sounds.ts';
@@ -118,7 +119,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const taking = openTaking(environment, parts, { registry, ends, recovery, out });
   connectObservers({ sip, registry }, { taking, secondLegs, commands, out, metrics });
   closers.add('recovery', () => recovery.stop());
-  const work = createWork(environment, parts, { recovery, taking, commands });
+  const work = createWork(environment, parts, { recovery, taking, commands, relay: out.relay });
   const { drain, isDraining } = createDrain(registry, work.stop);
   const intake = openIntake(environment, parts, { taking, work, out, isStopping: isDraining });
   parts.node.onLost(() => {
@@ -346,6 +347,7 @@ type Workers = {
   readonly recovery: Recovery;
   readonly taking: CallTaking;
   readonly commands: Commands;
+  readonly relay: OutboxParts['relay'];
 };
 
 type Work = {
@@ -362,7 +364,7 @@ type Work = {
 function createWork(
   environment: Environment,
   parts: Parts,
-  { recovery, taking, commands }: Workers,
+  { recovery, taking, commands, relay }: Workers,
 ): Work {
   const { logger, closers } = environment;
   const { storage, node, notifier, events } = parts;
@@ -384,6 +386,7 @@ function createWork(
     const hints = serveDialHints(connection, (source) => taking.wake(source), logger);
     closers.add('hints', () => hints.stop());
     commands.serve();
+    openEventRepair(environment, { ...parts, relay });
   };
   return { start, wake: () => waitingCalls?.wake(), stop: () => taking.stop() };
 }

@@ -18,6 +18,8 @@ export type Events = {
   status(): NatsStatus;
   /** Sets the publisher whose waiting events `status` reports. Before that, none are waiting. */
   report(publisher: Pick<RunningPublisher, 'backlog'>): void;
+  /** Sets the handler to call when NATS has lost events since a time. It may be called late. */
+  onLost(handler: (since: Date) => void): void;
 };
 
 export async function openEvents(environment: Environment): Promise<Events> {
@@ -38,7 +40,11 @@ export async function openEvents(environment: Environment): Promise<Events> {
   closers.add('NATS connection', () => connection.close());
   const { replicas, maxBytes } = config.nats;
   const settings = { ...config.retention, replicas, maxBytes };
-  const keeper = new StreamKeeper({ connection, settings, isAlone, logger });
+  let onLost = (_since: Date): void => undefined;
+  const keeper = new StreamKeeper({
+    ...{ connection, settings, isAlone, logger },
+    onLost: (since) => onLost(since),
+  });
   closers.add('streams', () => keeper.stop());
   await keeper.start();
   const address = withoutCredentials(url);
@@ -50,6 +56,9 @@ export async function openEvents(environment: Environment): Promise<Events> {
     url: isAlone ? url : address,
     address,
     status: () => ({ ...connection.status(), ...backlog() }),
+    onLost: (handler) => {
+      onLost = handler;
+    },
     report: (publisher) => {
       backlog = () => publisher.backlog();
     },

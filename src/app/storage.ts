@@ -9,6 +9,7 @@ import { ensureDevApp } from '../store/apps/dev-app.ts';
 import { devAccountId } from '../store/apps/dev-app-file.ts';
 import { type CallLedger, createCallLedger } from '../store/calls/call-ledger.ts';
 import { createCallTakes } from '../store/calls/call-takes.ts';
+import { createPublishedCalls } from '../store/calls/published-calls.ts';
 import { createSecondLegTakes } from '../store/calls/second-leg-takes.ts';
 import { createDataTables } from '../store/data-tables.ts';
 import { type Database, openDatabase } from '../store/database.ts';
@@ -73,6 +74,7 @@ export async function openStorage({
     nodes: createNodeDirectory(database.pool),
     secrets,
     reencryption: createReencryption(database.pool, secrets),
+    publishedCalls: createPublishedCalls(database.pool),
     ledger: createCallLedger({ database, secrets, logger, clock }),
     takes: createCallTakes(database.pool, config.ownerId),
     secondLegTakes: createSecondLegTakes(database.pool, config.ownerId),

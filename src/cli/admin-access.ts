@@ -1,6 +1,7 @@
-// Gives commands access to apps, bots, data tables and nodes. On PostgreSQL, a command connects
-// directly. With the embedded database, the command asks the running gateway, which has the
-// database open. If no gateway is running, the command opens the embedded database itself.
+// Gives commands access to apps, bots, data tables, nodes and calls' events. On PostgreSQL, a
+// command connects directly. With the embedded database, the command asks the running gateway,
+// which has the database open. If no gateway is running, the command opens the embedded database
+// itself.
 
 import {
   type AdminAnswer,
@@ -13,6 +14,7 @@ import { ProblemError } from '../http/problem.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { createAppStore } from '../store/apps/apps.ts';
 import { createBotDirectory } from '../store/apps/bot-directory.ts';
+import { createPublishedCalls } from '../store/calls/published-calls.ts';
 import { createDataTables } from '../store/data-tables.ts';
 import { openDatabase } from '../store/database.ts';
 import { useCurrentKeyIfShared } from '../store/key-rollout.ts';
@@ -66,6 +68,7 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
     nodes: createNodeDirectory(database.pool, { alone: embedded }),
     secrets,
     reencryption: createReencryption(database.pool, secrets),
+    publishedCalls: createPublishedCalls(database.pool),
   };
   await useCurrentKeyIfShared(database.pool, secrets);
   return {

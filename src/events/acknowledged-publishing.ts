@@ -27,11 +27,14 @@ export type PutOptions = {
    */
   readonly expectedLastSequence?: number;
   readonly headers?: Readonly<Record<string, string | undefined>>;
+  /** Called if the stream already has a message with this id, and therefore drops this one. */
+  readonly onDuplicate?: () => void;
 };
 
 type Acknowledgement = {
   readonly stream?: string;
   readonly seq?: number;
+  readonly duplicate?: boolean;
   readonly error?: ApiError;
 };
 
@@ -39,6 +42,7 @@ type Pending = {
   readonly resolve: (sequence: number) => void;
   readonly reject: (reason: unknown) => void;
   readonly dueAt: number;
+  readonly onDuplicate: (() => void) | undefined;
 };
 
 export class AcknowledgedPublishing {
@@ -49,6 +53,8 @@ export class AcknowledgedPublishing {
    * Unacknowledged messages, by number. All have the same time-out, so the oldest expires first.
    */
   readonly #pending = new Map<number, Pending>();
+  /** The highest sequence that each stream has acknowledged. */
+  readonly #sequences = new Map<string, number>();
   #last = 0;
   #timer: NodeJS.Timeout | undefined;
   #acknowledgements: Subscription | undefined;
@@ -77,9 +83,15 @@ export class AcknowledgedPublishing {
       this.#pending.set(number, {
         ...{ resolve, reject },
         dueAt: performance.now() + this.#timeoutMs,
+        onDuplicate: options.onDuplicate,
       });
       this.#timer ??= setTimeout(() => this.#expire(), this.#timeoutMs);
     });
+  }
+
+  /** Returns the highest sequence that the stream has acknowledged. 0 if none has been. */
+  lastSequence(stream: string): number {
+    return this.#sequences.get(stream) ?? 0;
   }
 
   /** Rejects all pending messages, because no acknowledgements arrive after a reconnect. */
@@ -113,7 +125,10 @@ export class AcknowledgedPublishing {
     if (pending === undefined) return;
     this.#pending.delete(number);
     try {
-      pending.resolve(sequenceOf(message));
+      const { stream, sequence, isDuplicate } = acknowledgementOf(message);
+      this.#sequences.set(stream, Math.max(sequence, this.lastSequence(stream)));
+      if (isDuplicate) pending.onDuplicate?.();
+      pending.resolve(sequence);
     } catch (error) {
       pending.reject(error);
     }
@@ -134,14 +149,18 @@ export class AcknowledgedPublishing {
 }
 
 /** @throws if the reply doesn't acknowledge a stored message */
-function sequenceOf(message: Msg): number {
+function acknowledgementOf(message: Msg): {
+  readonly stream: string;
+  readonly sequence: number;
+  readonly isDuplicate: boolean;
+} {
   if (message.data.length === 0 && message.headers?.code === noResponders) {
     throw new Error('no stream has this subject');
   }
-  const { stream, seq, error } = message.json<Acknowledgement>();
+  const { stream, seq, duplicate, error } = message.json<Acknowledgement>();
   if (error !== undefined) throw new JetStreamApiError(error);
   if (stream === undefined || seq === undefined) throw new Error('not an acknowledgement');
-  return seq;
+  return { stream, sequence: seq, isDuplicate: duplicate === true };
 }
 
 function headersOf({ id, expectedLastSequence, headers: more = {} }: PutOptions): MsgHdrs {

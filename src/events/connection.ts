@@ -103,6 +103,8 @@ export type EventConnection = {
    * reconnect.
    */
   put(subject: string, payload: string, options?: PutOptions): Promise<number>;
+  /** Returns the highest sequence that the stream has acknowledged to `put`. Default: 0. */
+  lastSequence(stream: string): number;
   /** Sends the buffered messages and closes the connection, within a time-out. */
   close(): Promise<void>;
 };
@@ -205,6 +207,10 @@ class Connection implements EventConnection {
 
   async put(subject: string, payload: string, options?: PutOptions): Promise<number> {
     return await this.#linked().messages.put(subject, payload, options);
+  }
+
+  lastSequence(stream: string): number {
+    return this.#link?.messages.lastSequence(stream) ?? 0;
   }
 
   async close(): Promise<void> {

@@ -239,7 +239,7 @@ class Publisher implements RunningPublisher {
  * or the server, or because its subject is invalid. Normally, the API has already rejected invalid
  * subjects.
  */
-function isRefused(error: unknown): boolean {
+export function isRefused(error: unknown): boolean {
   if (error instanceof RangeError) return true;
   if (error instanceof JetStreamApiError) return error.code === tooLargeForStream;
   return error instanceof Error && /max_payload|maximum payload/i.test(error.message);

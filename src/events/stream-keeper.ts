@@ -8,6 +8,7 @@ import { type Repetition, repeat } from '../lib/repeat.ts';
 import type { EventConnection } from './connection.ts';
 import { isAway } from './nats-away.ts';
 import { reasonOf } from './nats-status.ts';
+import { StreamTail } from './stream-tail.ts';
 import {
   createStream,
   ensureStream,
@@ -17,6 +18,7 @@ import {
   type WantedStream,
   wantedStreams,
 } from './streams.ts';
+import { streamNames } from './subjects.ts';
 
 /** How often we look at streams that can all be used. */
 const checkIntervalMs = 15_000;
@@ -31,6 +33,11 @@ export type StreamKeeperOptions = {
   readonly settings: StreamSettings;
   /** True if no other gateway uses this server. Then we look at its streams less often. */
   readonly isAlone: boolean;
+  /**
+   * Called when the calls stream has lost messages that it had acknowledged. Messages since this
+   * time may be lost.
+   */
+  readonly onLost: (since: Date) => void;
   readonly logger: Logger;
 };
 
@@ -39,6 +46,7 @@ export class StreamKeeper {
   readonly #wanted: readonly WantedStream[];
   /** Streams that this process has created, updated, or found to be as configured. */
   readonly #ensured = new Set<string>();
+  readonly #tail = new StreamTail();
   #repetition: Repetition | undefined;
   #lastCheckMs = Number.NEGATIVE_INFINITY;
   #isDue = false;
@@ -84,7 +92,9 @@ export class StreamKeeper {
     const results = await Promise.all(
       this.#wanted.map(async (wanted) => {
         try {
+          const known = this.#options.connection.lastSequence(wanted.name);
           const info = await this.#ensure(wanted, replicas);
+          this.#compare(info, known);
           for (const name of silentServers(info)) silent.add(name);
           this.#note(info, replicas);
           return [];
@@ -96,6 +106,16 @@ export class StreamKeeper {
     );
     this.#options.connection.streams.setServersAway([...silent]);
     return results.flat();
+  }
+
+  /** `known` is the last sequence that the stream had acknowledged before we asked for `info`. */
+  #compare({ config: { name: stream }, state }: StreamInfo, known: number): void {
+    const { connection, onLost, logger } = this.#options;
+    if (stream !== streamNames(connection.prefix).calls) return;
+    const since = this.#tail.lostSince(state.last_seq, known);
+    if (since === undefined) return;
+    logger.error({ stream, since, lastSequence: state.last_seq }, 'NATS has lost events');
+    onLost(since);
   }
 
   async #ensure(wanted: WantedStream, replicas: number): Promise<StreamInfo> {

@@ -8,6 +8,7 @@ import { createAdminServer } from '../../src/api/admin/admin-server.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { type AppCredentials, createAppStore } from '../../src/store/apps/apps.ts';
 import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
+import { createPublishedCalls } from '../../src/store/calls/published-calls.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { createNodeDirectory } from '../../src/store/nodes.ts';
 import { createReencryption } from '../../src/store/reencryption.ts';
@@ -29,6 +30,7 @@ beforeAll(async () => {
   const stores = {
     ...{ apps, bots, tables, secrets },
     nodes: createNodeDirectory(database.pool),
+    publishedCalls: createPublishedCalls(database.pool),
     reencryption: createReencryption(database.pool, secrets),
   };
   server = createAdminServer({ stores, key: 'the-key', logger: silentLogger });

@@ -11,6 +11,7 @@ import { loadConfig } from '../../src/config.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createAppStore } from '../../src/store/apps/apps.ts';
 import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
+import { createPublishedCalls } from '../../src/store/calls/published-calls.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { createNodeDirectory } from '../../src/store/nodes.ts';
 import { createReencryption } from '../../src/store/reencryption.ts';
@@ -37,6 +38,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
       bots: createBotDirectory({ database, clock }),
       tables: createDataTables({ database, clock }),
       nodes: createNodeDirectory(database.pool),
+      publishedCalls: createPublishedCalls(database.pool),
       secrets,
       reencryption: createReencryption(database.pool, secrets),
     };

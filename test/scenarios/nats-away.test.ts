@@ -4,6 +4,7 @@
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { describe, expect, test } from 'vitest';
+import { run } from '../cli/support.ts';
 import { eventsOnStream } from '../faults/stream-dump.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
@@ -33,7 +34,27 @@ describe('a gateway that starts without NATS', { concurrent: true, timeout: 60_0
       async () => (await consumersOf(nats)).length === 3,
       'the consumers of published resources start',
     );
-    expect(await readinessOf(gateway)).toEqual(expect.not.objectContaining({ degraded: ['NATS'] }));
+    await eventually(
+      async () => (await readinessOf(gateway)).degraded === undefined,
+      'the gateway is no longer degraded',
+    );
+
+    // NATS loses everything, as if its disk had been replaced.
+    await nats.nodes[0]?.kill();
+    await nats.nodes[0]?.wipe();
+    await nats.nodes[0]?.start();
+    for (const callId of callIds) {
+      await eventually(
+        async () => (await typesOn(nats, callId)).length === 3,
+        'the gateway publishes the lost events again',
+        30_000,
+      );
+      expect(await typesOn(nats, callId)).toEqual(types);
+    }
+    const { out } = await run('cli', ['events', 'repair', '--dry-run'], {
+      ...{ DATA_DIR: gateway.dataDir, NATS_URL: nats.url },
+    }).finished;
+    expect(out).toBe('6 published events of 2 calls compared; 0 are missing\n');
   });
 
   test('says which stream is away, and creates it with three replicas once it can', async () => {

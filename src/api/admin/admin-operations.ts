@@ -28,6 +28,7 @@ import {
   maxKeyDocumentChars,
   parsePublicKeys,
 } from '../../store/apps/jwt-keys.ts';
+import type { PublishedCalls } from '../../store/calls/published-calls.ts';
 import type { DataTables } from '../../store/data-tables.ts';
 import type { NodeDirectory } from '../../store/nodes.ts';
 import type { Reencryption } from '../../store/reencryption.ts';
@@ -42,6 +43,7 @@ export type AdminStores = {
   readonly nodes: NodeDirectory;
   readonly secrets: SecretBox;
   readonly reencryption: Reencryption;
+  readonly publishedCalls: PublishedCalls;
 };
 
 const publicKeys = z.string().max(maxKeyDocumentChars);
@@ -119,6 +121,14 @@ const reencryptionStep = z.strictObject({
 
 const nothing = z.strictObject({});
 
+const milliseconds = z.number().int();
+const publishedPage = z.strictObject({
+  after: z.object({ acceptedAtMs: milliseconds, callId: z.string() }),
+  sinceMs: milliseconds,
+  limit: z.number().int().min(1).max(1_000),
+});
+const someCalls = z.strictObject({ callIds: z.array(z.string()).max(1_000) });
+
 export const adminOperations = {
   'apps.create': operation(newApp, ({ apps }, wanted) => {
     if (!('keys' in wanted)) return apps.createApp(wanted);
@@ -190,6 +200,12 @@ export const adminOperations = {
   'secrets.reencrypt': operation(reencryptionStep, ({ reencryption }, step) =>
     reencryption.page(step),
   ),
+  'published.page': operation(publishedPage, async ({ publishedCalls }, query) => ({
+    calls: await publishedCalls.page(query),
+  })),
+  'published.events': operation(someCalls, async ({ publishedCalls }, { callIds }) => ({
+    events: await publishedCalls.eventsOf(callIds),
+  })),
   'nodes.list': operation(nothing, async ({ nodes }) => ({ nodes: await nodes.list() })),
 };
 
@@ -200,11 +216,13 @@ export type AdminAnswer<Name extends AdminOperation> = AsJson<
   Awaited<ReturnType<Operations[Name]['run']>>
 >;
 /** The type of a value after a round trip through JSON. */
-type AsJson<Value> = Value extends Date
-  ? string
-  : Value extends object
-    ? { [Member in keyof Value]: AsJson<Value[Member]> }
-    : Value;
+type AsJson<Value> = Value extends string
+  ? Value
+  : Value extends Date
+    ? string
+    : Value extends object
+      ? { [Member in keyof Value]: AsJson<Value[Member]> }
+      : Value;
 
 /** @throws ProblemError if the input isn't valid, or the operation isn't possible */
 export async function runAdminOperation(

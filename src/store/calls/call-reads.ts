@@ -60,12 +60,12 @@ const storedLegs =
  * Selects the events after `sequence`. Omits the fields that identify the call, because the call's
  * row already contains them.
  */
-const eventsAbove = (sequence: string) => `
+export const eventsAbove = (sequence: string) => `
   coalesce((select json_agg(json_build_object('id', e.event_id, 'type', e.type, 'time', e.time,
       'eventSequence', e.event_sequence, 'data', e.data) order by e.event_sequence)
     from call_events e where e.day = calls.day and e.call_id = calls.call_id and e.event_sequence > ${sequence}), '[]')`;
 
-type EventRow = Pick<CallEvent, 'id' | 'type' | 'time' | 'eventSequence' | 'data'>;
+export type EventRow = Pick<CallEvent, 'id' | 'type' | 'time' | 'eventSequence' | 'data'>;
 
 type UnfinishedColumns = CallColumns & {
   readonly owner_id: string;
@@ -178,7 +178,7 @@ function toUnsettledEnd(row: UnsettledColumns): UnsettledEnd {
 }
 
 /** Restores an event. PostgreSQL's JSON formats times differently. */
-function toEvent(call: AcceptedCall, event: EventRow): CallEvent {
+export function toEvent(call: AcceptedCall, event: EventRow): CallEvent {
   const { callId, sid, conversationId, botId, accountId, appId } = call;
   const time = new Date(event.time).toISOString();
   // The row was originally written from a CallEvent.
