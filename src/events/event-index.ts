@@ -2,6 +2,7 @@
 // about a hundred bytes here, whatever its events contain.
 
 import { type Consumer, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import { messageIdHeader } from './acknowledged-publishing.ts';
 import type { EventConnection } from './connection.ts';
 import { streamNames } from './subjects.ts';
 
@@ -86,7 +87,7 @@ async function consumerSince(
 }
 
 function addTo(index: EventIndex, { headers }: JsMsg, includes: IndexOptions['includes']): void {
-  const id = headers?.get('Nats-Msg-Id') ?? '';
+  const id = headers?.get(messageIdHeader) ?? '';
   const [, call] = eventId.exec(id) ?? [];
   if (call !== undefined && includes(call)) index.add(id);
 }

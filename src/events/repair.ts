@@ -10,8 +10,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import type { CallEvent } from '../calls/contract/call-event.ts';
+import { publishedEvent } from '../calls/contract/published-event.ts';
 import type { Logger } from '../lib/logger.ts';
 import { takeTurns } from '../lib/turns.ts';
+import { messageIdHeader } from './acknowledged-publishing.ts';
 import type { EventConnection } from './connection.ts';
 import { type EventIndex, messagesSince, readEventIndex } from './event-index.ts';
 import { isRefused } from './publisher.ts';
@@ -235,7 +237,7 @@ class Repair {
         isNew = false;
       };
       try {
-        await connection.put(subject, JSON.stringify(event), {
+        await connection.put(subject, JSON.stringify(publishedEvent(event)), {
           ...{ id: event.id, expectedLastSequence: newer.last, onDuplicate },
         });
         return isNew;
@@ -264,7 +266,7 @@ class Repair {
         next_by_subj: subject,
       });
       if (next === null) return undefined;
-      ids.add(next.header.get('Nats-Msg-Id'));
+      ids.add(next.header.get(messageIdHeader));
       sequence = next.seq;
     }
     return { last, ids };

@@ -35,14 +35,14 @@ describe('a repair', () => {
     expect(result).toEqual({
       ...{ calls: 30, events: 120, missing: 13, published: 13, refused: 0, tooOld: 0 },
     });
-    const stored = await eventsOn(connection);
+    const stored = await idsOn(connection);
     for (const call of calls) {
-      const ofCall = stored.filter(({ callId }) => callId === call[0]?.callId);
-      expect(ofCall).toEqual(call);
+      const ids = idsOf(call);
+      expect(stored.filter((id) => ids.includes(id))).toEqual(ids);
     }
     const again = await repair(connection, settled(calls));
     expect(again).toMatchObject({ missing: 0, published: 0 });
-    expect(await eventsOn(connection)).toHaveLength(120);
+    expect(await idsOn(connection)).toHaveLength(120);
   });
 
   test('works in several passes when the stream is long', async () => {
@@ -57,7 +57,7 @@ describe('a repair', () => {
     const result = await repair(connection, settled(calls), { maxMessagesInPass: 7 });
 
     expect(result).toMatchObject({ calls: 20, missing: 20, published: 20 });
-    expect(await eventsOn(connection)).toHaveLength(80);
+    expect(await idsOn(connection)).toHaveLength(80);
   });
 
   test('restores everything after the stream was lost', async () => {
@@ -79,7 +79,7 @@ describe('a repair', () => {
     const result = await repair(connection, settled([call]), { isDryRun: true });
 
     expect(result).toMatchObject({ missing: 4, published: 0 });
-    expect(await eventsOn(connection)).toEqual([]);
+    expect(await idsOn(connection)).toEqual([]);
   });
 
   test('leaves events that their owner has not published yet to the owner', async () => {
@@ -90,7 +90,7 @@ describe('a repair', () => {
     const result = await repair(connection, [{ events: call, publishedThrough: 2 }]);
 
     expect(result).toMatchObject({ events: 2, missing: 1, published: 1 });
-    expect(await eventsOn(connection)).toEqual(call.slice(0, 2));
+    expect(await idsOn(connection)).toEqual(idsOf(call.slice(0, 2)));
   });
 
   test('does not bring back what the limits of the stream have removed', async () => {
@@ -125,7 +125,7 @@ describe('a repair', () => {
 
     const results = await Promise.all([1, 2].map(() => repair(connection, settled(calls))));
 
-    expect(await eventsOn(connection)).toHaveLength(200);
+    expect(await idsOn(connection)).toHaveLength(200);
     expect(results.map(({ published }) => published).reduce((a, b) => a + b)).toBe(200);
   });
 
@@ -190,25 +190,30 @@ async function publish(connection: EventConnection, events: readonly CallEvent[]
 async function lose(connection: EventConnection, events: readonly CallEvent[]): Promise<void> {
   const { calls } = streamNames(connection.prefix);
   const { streams } = connection.manager;
-  const ids = new Set(events.map(({ id }) => id));
-  for (const { seq, event } of await messagesOn(connection)) {
-    if (ids.has(event.id)) await streams.deleteMessage(calls, seq);
+  const ids = new Set(idsOf(events));
+  for (const { seq, id } of await messagesOn(connection)) {
+    if (ids.has(id)) await streams.deleteMessage(calls, seq);
   }
   await streams.update(calls, { duplicate_window: nanos(shortWindowMs) });
   await pause(2 * shortWindowMs);
 }
 
-async function eventsOn(connection: EventConnection): Promise<readonly CallEvent[]> {
-  return (await messagesOn(connection)).map(({ event }) => event);
+/** Returns the ids of the events on the stream, in order. */
+async function idsOn(connection: EventConnection): Promise<readonly string[]> {
+  return (await messagesOn(connection)).map(({ id }) => id);
 }
 
 async function messagesOn({ manager, prefix }: EventConnection) {
   const { calls } = streamNames(prefix);
   const { state } = await manager.streams.info(calls);
-  const messages: { readonly seq: number; readonly event: CallEvent }[] = [];
+  const messages: { readonly seq: number; readonly id: string }[] = [];
   for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
     const message = await manager.streams.getMessage(calls, { seq }).catch(() => null);
-    if (message !== null) messages.push({ seq, event: message.json<CallEvent>() });
+    if (message !== null) messages.push({ seq, id: message.header.get('Nats-Msg-Id') });
   }
   return messages;
+}
+
+function idsOf(events: readonly CallEvent[]): readonly string[] {
+  return events.map(({ id }) => id);
 }
