@@ -73,6 +73,20 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
 
   const calls = '/api/public/calls';
 
+  test('lists calls and sums them up with the cookie, and downloads a CSV file', async () => {
+    const { cookie } = await signIn();
+    // The address of a download gets what browsers accept for pages.
+    const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
+
+    const list = await ask('GET', calls, { cookie });
+    const file = await ask('GET', `${calls}?format=csv`, { cookie, accept });
+    const summary = await ask('GET', `${calls}/summary`, { cookie });
+
+    expect(list.json()).toEqual({ calls: [], searched: {} });
+    expect([file.statusCode, summary.statusCode]).toEqual([200, 200]);
+    expect(file.body).toMatch(/^acceptedAt,callId,/);
+  });
+
   test('signs in once by a link, at any node', async () => {
     const linked = await linkToken();
     const other = createSessionStore(database, { now: () => now });
