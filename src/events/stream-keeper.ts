@@ -144,7 +144,7 @@ export class StreamKeeper {
     if (!connection.streams.setReplicas({ stream, replicas, wanted })) return;
     logger.warn(
       { stream, replicas, wanted },
-      'a stream has fewer replicas than NATS_REPLICAS; "Replicas" in sip-config/README.md says what to do',
+      'a stream has fewer replicas than NATS_REPLICAS; see Replicas in sip-config/README.md',
     );
   }
 
