@@ -11,8 +11,8 @@
 //   found out in a moment.
 // - All other searches, e.g. for metadata, examine the calls of each bot.
 //
-// Rows are examined in windows that grow while the time allows, because a row takes a microsecond
-// in memory, but a hundred on a slow disk.
+// Rows are examined in windows that grow while the time allows, because a row takes microseconds in
+// memory, but a hundred times as long on a slow disk.
 
 import { callOutcomes, callStates } from '../calls/contract/call-words.ts';
 import { amdEventNames } from '../calls/detection/amd-event.ts';
@@ -97,6 +97,7 @@ async function searchFrom(search: Search, start: Position | undefined): Promise<
   const { filter, bounds } = search;
   const source = sourceOf(filter);
   const usesTotals = canSkip(filter, source);
+  const budget = budgetOf(bounds);
   // Calls may settle at any time, so we look at the unsettled ones first. Otherwise we might miss a
   // call that settles in between.
   const unsettled = usesTotals ? await examineUnsettled(search, start) : nothing;
@@ -105,18 +106,16 @@ async function searchFrom(search: Search, start: Position | undefined): Promise<
     found.set(one.callId, one);
   };
   unsettled.found.forEach(add);
-  const isSpent = budgetOf(bounds);
   let end = start;
-  let { firstRows: rows } = bounds;
   let examined: Examined;
   do {
-    const whole = { before: end, from: undefined, rows };
+    const whole = { before: end, from: undefined, rows: budget.rows() };
     const window = usesTotals ? await skipTo(search, source, whole) : whole;
     examined = window === undefined ? nothing : await examine(search, source, window);
     examined.found.forEach(add);
-    if (examined.end !== undefined) rows = Math.min(rows * windowGrowth, bounds.maxRows);
     end = examined.end ?? (window?.from && beginningOf(window.from));
-  } while (end !== undefined && found.size <= filter.limit && !isSpent(examined.examined));
+    budget.spend(examined);
+  } while (end !== undefined && found.size <= filter.limit && !budget.isSpent());
   const reached = newer(end, unsettled.end);
   return {
     found: [...found.values()].filter((one) => isWithin(one, reached)).sort(compare),
@@ -126,13 +125,25 @@ async function searchFrom(search: Search, start: Position | undefined): Promise<
 
 const nothing: Examined = { found: [], end: undefined, examined: 0 };
 
-/** Returns a function that adds examined rows, and says whether a request may examine more. */
-function budgetOf({ maxRows, budgetMs }: SearchBounds): (rows: number) => boolean {
+/**
+ * The rows and the time that a request may still use. A window only grows if the one before it was
+ * so fast that the larger one fits the time as well.
+ */
+function budgetOf({ firstRows, maxRows, budgetMs }: SearchBounds) {
   const startedAt = performance.now();
+  let windowAt = startedAt;
+  let rows = firstRows;
   let total = 0;
-  return (rows) => {
-    total += rows;
-    return total >= maxRows || performance.now() - startedAt > budgetMs;
+  return {
+    rows: () => rows,
+    spend({ examined, end }: Examined): void {
+      const now = performance.now();
+      const mayGrow = end !== undefined && now - windowAt < budgetMs / (2 * windowGrowth);
+      if (mayGrow) rows = Math.min(rows * windowGrowth, maxRows);
+      windowAt = now;
+      total += examined;
+    },
+    isSpent: () => total >= maxRows || performance.now() - startedAt > budgetMs,
   };
 }
 
