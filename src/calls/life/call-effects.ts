@@ -74,6 +74,8 @@ export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => 
     type: 'sendToLine',
     params: { type: 'hangUp', reason: 'answer could not be recorded' },
   });
+  // The line stays open until the end is stored, which may take as long as the database is away.
+  enqueue({ type: 'sendToLine', params: { type: 'stopStream', reason: 'call-ended' } });
   enqueue.assign({
     ...(answeredAt === undefined
       ? {}

@@ -46,6 +46,14 @@ describe('the stream of a call', () => {
     ]);
   });
 
+  test('is closed if the answer cannot be recorded, without waiting until the end is', async () => {
+    const call = await answeredCall({ storeAnswer: () => new Promise(() => {}) });
+    call.advance(4_000);
+    await call.settle();
+
+    expect(call.log).toContain('stopStream call-ended');
+  });
+
   test('is not opened if the request has none', async () => {
     const call = scriptCall();
     await call.sent();
