@@ -68,7 +68,9 @@ function firstChild({ pid }: ChildProcess): number {
   const found = readdirSync('/proc').find((name) => {
     if (!/^\d+$/.test(name)) return false;
     try {
-      return new RegExp(`^PPid:\\s+${pid}$`, 'm').test(readFileSync(`/proc/${name}/status`, 'utf8'));
+      return new RegExp(`^PPid:\\s+${pid}$`, 'm').test(
+        readFileSync(`/proc/${name}/status`, 'utf8'),
+      );
     } catch {
       // The process has ended in the meantime.
       return false;

@@ -122,16 +122,18 @@ async function isReady(httpPort: number): Promise<void> {
 async function processIsConfined(systemd: BootedSystemd, secretsKey: string): Promise<void> {
   const pid = gatewayPid();
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  const valueOf = (name: string) => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(status)?.[1];
-  assert.notEqual(valueOf('Uid'), '0');
-  assert.equal(valueOf('CapBnd'), '0000000000000000');
-  assert.equal(valueOf('NoNewPrivs'), '1');
-  assert.equal(valueOf('Seccomp'), '2');
+  const statusOf = (name: string) => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(status)?.[1];
+  assert.notEqual(statusOf('Uid'), '0');
+  assert.equal(statusOf('CapBnd'), '0000000000000000');
+  assert.equal(statusOf('NoNewPrivs'), '1');
+  assert.equal(statusOf('Seccomp'), '2');
   const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
   assert.ok(environment.includes('SECRETS_KEY_FILE='));
   assert.ok(!environment.includes(secretsKey));
   assert.equal((await systemd.show('offhook'))['NRestarts'], '0');
-  say('its process has a user of its own, no capability, a filter, and no secret in its environment');
+  say(
+    'its process has a user of its own, no capability, a filter, and no secret in its environment',
+  );
 }
 
 function gatewayPid(): number {
