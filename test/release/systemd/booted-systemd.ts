@@ -57,7 +57,12 @@ export async function bootSystemd(settings: string): Promise<BootedSystemd> {
     systemctl,
     show: async (unit) => {
       const lines = (await systemctl('show', unit)).trim().split('\n');
-      return Object.fromEntries(lines.map((line) => line.split(/=(.*)/s)));
+      return Object.fromEntries(
+        lines.map((line) => {
+          const [name = '', ...rest] = line.split('=');
+          return [name, rest.join('=')] as const;
+        }),
+      );
     },
     [Symbol.asyncDispose]: stop,
   };

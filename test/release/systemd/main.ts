@@ -1,6 +1,7 @@
-// `npm run test:systemd` runs sip-config/offhook.service under a real systemd, with a real PostgreSQL
-// and nats-server. It prints each check that holds, and exits with 1 at the first that fails. It
-// needs Linux, systemd and root, because only root may boot systemd in namespaces of its own.
+// `npm run test:systemd` runs sip-config/offhook.service under a real systemd, with a real
+// PostgreSQL and nats-server. It prints each check that holds, and exits with 1 at the first that
+// fails. It needs Linux, systemd and root, because only root may boot systemd in namespaces of its
+// own.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
