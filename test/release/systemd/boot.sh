@@ -20,9 +20,16 @@ mount -t tmpfs tmpfs /opt
 mkdir /opt/offhook /etc/offhook
 mount --bind "$checkout" /opt/offhook
 mount --bind "$settings" /etc/offhook
-mount -t tmpfs tmpfs /run
-mount -t tmpfs tmpfs /var/lib
+mount -t tmpfs -o mode=0755 tmpfs /run
+mount -t tmpfs -o mode=0755 tmpfs /var/lib
+# systemd mounts the credentials in a namespace of its own, and this one has to see them. Nothing
+# reaches the host, because all mounts were private at first.
+mount --make-rshared /
 
 useradd --system --home-dir /var/lib/offhook --shell /usr/sbin/nologin offhook
 cp /opt/offhook/sip-config/offhook.service /etc/systemd/system/
+# No journal runs here.
+mkdir /etc/systemd/system/offhook.service.d
+printf '[Service]\nStandardOutput=append:/etc/offhook/log\nStandardError=append:/etc/offhook/log\n' \
+  > /etc/systemd/system/offhook.service.d/log.conf
 exec env container=namespace /lib/systemd/systemd --system --unit=multi-user.target

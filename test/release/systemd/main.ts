@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,6 +38,9 @@ const postgres = await startPostgres();
 const settings = await mkdtemp(join(tmpdir(), 'offhook-systemd-'));
 try {
   await run();
+} catch (error) {
+  say(await readFile(join(settings, 'log'), 'utf8').catch(() => 'the gateway has no log'));
+  throw error;
 } finally {
   await rm(settings, { recursive: true, force: true });
   await postgres.stop();
