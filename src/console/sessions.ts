@@ -78,8 +78,8 @@ export type SessionReader = {
    */
   read(request: RequestHead): Promise<SignedIn>;
   /**
-   * Like `read`, but while the database is away, accepts a session that was valid a few minutes ago.
-   * Use this only for the page that shows outages.
+   * Like `read`, but while the database is away, accepts a session that was valid a few minutes
+   * ago. Use this only for the page that shows outages.
    *
    * @throws ProblemError if the request has no session
    */
