@@ -2,7 +2,7 @@
 // in its own process, and one trunk to phones that record every call. Tests can kill, stop and
 // restart each part.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { type NatsServer, startNatsServer } from '../../src/embedded/nats/nats-server.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createAppIn } from './apps.ts';
@@ -56,6 +57,8 @@ export type Cluster = AsyncDisposable & {
     /** The folder of another build. Default: `dist`. */
     build?: string,
   ): Promise<GatewayProcess>;
+  /** Runs an `offhook` command that works on the database and on NATS. Returns what it prints. */
+  offhook(...args: readonly string[]): Promise<string>;
 };
 
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
@@ -114,6 +117,15 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       nats,
       engine,
       startNode,
+      offhook: async (...args) => {
+        const { stdout } = await promisify(execFile)(process.execPath, [cli, ...args], {
+          env: {
+            ...{ PATH: process.env['PATH'], DATA_DIR: join(folder, 'offhook'), LOG_LEVEL: 'warn' },
+            ...{ DATABASE_URL: options.databaseUrl, NATS_URL: nats.url, SECRETS_KEY: secretsKey },
+          },
+        });
+        return stdout.trim();
+      },
       [Symbol.asyncDispose]: dispose,
     };
   } catch (error) {

@@ -210,6 +210,9 @@ async function settle(
   const pool = new Pool({ connectionString: world.pair.url, max: 1 });
   try {
     await untilNotified(world, traffic, pool, log);
+    log(
+      `offhook events repair: ${await world.cluster.offhook('events', 'repair', '--since', '2h')}`,
+    );
     const events = await eventsOnStream(world.nats.url);
     const seen = { observations, dialOuts: traffic.answers, events };
     for (const line of reports.flatMap((report) => describeFault(report, seen))) log(line);
