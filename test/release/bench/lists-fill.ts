@@ -14,9 +14,9 @@ const chunk = 250_000;
  * Half of the calls belong to the first bot, and half of the others to the second, and so on.
  * Outcomes have the shares of a campaign. `expired` is rare: one call in 200,000.
  */
-const insertStatement = (hasVerdict: boolean) => `
+const insertStatement = (hasVerdict: boolean, end: End) => `
 insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, trunk, request, state, status, outcome,
-  ${hasVerdict ? 'verdict, ' : ''}sip_status, end_event, accepted_at, dial_before, dial_started_at, owner_id, ringing_at, answered_at, ended_at,
+  ${hasVerdict ? 'verdict, ' : ''}sip_status, ${end.columns}, accepted_at, dial_before, dial_started_at, owner_id, ringing_at, answered_at, ended_at,
   end_published_at, last_event_sequence, published_event_sequence)
 select 'call-' || gen_random_uuid(), 'sid-' || n, md5(n::text), 'test', 'bench',
   'bot-' || least(1 + floor(-log(2, 1 - (random() * 0.999)::numeric)), $3), 'carrier',
@@ -26,8 +26,7 @@ select 'call-' || gen_random_uuid(), 'sid-' || n, md5(n::text), 'test', 'bench',
     case when n % 10 < 8 then jsonb_build_object('campaign', 'campaign-' || n % 20) else '{}' end,
   'ended', case when is_answered then 'completed' else 'failed' end, outcome,
   ${hasVerdict ? 'case when is_answered then verdict end, ' : ''}case when is_answered then 200 else 486 end,
-  jsonb_build_object('data', jsonb_build_object('reason', 'OK', 'reasonCode', 'Caller-disconnected', 'outcome', outcome) ||
-    case when is_answered then jsonb_build_object('machineDetection', verdict) else '{}' end),
+  ${end.values},
   at, at, at, 'gone', at, case when is_answered then at end, at + interval '20 s', at + interval '21 s', 6, 6
 from (
   select n, at, outcome, outcome in ('completed', 'machine') as is_answered,
@@ -40,6 +39,16 @@ from (
   ) as numbered
 ) as call`;
 
+type End = { readonly columns: string; readonly values: string };
+
+const reasons: End = { columns: 'reason, reason_code', values: `'OK', 'Caller-disconnected'` };
+/** Older commits store the event that ended the call. */
+const endEvent: End = {
+  columns: 'end_event',
+  values: `jsonb_build_object('data', jsonb_build_object('reason', 'OK', 'reasonCode', 'Caller-disconnected',
+    'outcome', outcome, 'machineDetection', case when is_answered then verdict end))`,
+};
+
 const keyStatement = `
 update calls set idempotency_key = 'key-' || sid where call_id in (
   select call_id from calls where accepted_at > now() - interval '${days} days' order by accepted_at limit 1000)`;
@@ -51,14 +60,16 @@ select account_id, outcome, status, coalesce(verdict, ''), date_bin('15 minutes'
 from calls where end_published_at is not null group by 1, 2, 3, 4, 5, 6, 7`;
 
 export async function fillCalls(pool: Pool, { calls, bots }: Filling): Promise<void> {
-  const isNew = (await columnsOf(pool)).includes('verdict');
+  const columns = await columnsOf(pool);
+  const isNew = columns.includes('verdict');
+  const insert = insertStatement(isNew, columns.includes('end_event') ? endEvent : reasons);
   // Building indexes over a full table takes a tenth of the time.
   const { rows: indexes } = await pool.query<{ indexname: string; indexdef: string }>(
     `select indexname, indexdef from pg_indexes where tablename = 'calls' and indexname <> 'calls_pkey'`,
   );
   for (const { indexname } of indexes) await pool.query(`drop index ${indexname}`);
   for (let first = calls; first > 0; first -= chunk) {
-    await pool.query(insertStatement(isNew), [Math.max(1, first - chunk + 1), first, bots, calls]);
+    await pool.query(insert, [Math.max(1, first - chunk + 1), first, bots, calls]);
   }
   for (const { indexdef } of indexes) await pool.query(indexdef);
   await pool.query(keyStatement);

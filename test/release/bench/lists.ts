@@ -98,7 +98,11 @@ async function casesFor(pool: Pool): Promise<readonly (readonly [string, string]
        to_char(accepted_at, 'YYYY-MM-DD') as day
      from calls where bot_id = 'bot-3' and accepted_at < now() - interval '20 days' order by accepted_at desc limit 1`,
   );
+  const keys = await pool.query<{ key: string }>(
+    `select idempotency_key as key from calls where account_id = 'test' and idempotency_key > '' limit 1`,
+  );
   const [call] = rows;
+  const [{ key } = { key: '' }] = keys.rows;
   if (call === undefined) throw new Error('there are no calls to look for');
   const { call_id: callId, number, order, day } = call;
   return [
@@ -125,7 +129,7 @@ async function casesFor(pool: Pool): Promise<readonly (readonly [string, string]
     ['day', `day=${day}&timeZone=Europe/Berlin`],
     ['day, absent', 'day=2020-01-01'],
     ['from, to', `from=${day}T00:00:00Z&to=${day}T01:00:00Z`],
-    ['idempotencyKey', 'idempotencyKey=key-sid-999999'],
+    ['idempotencyKey', `idempotencyKey=${key}`],
     ['idempotencyKey, absent', 'idempotencyKey=none'],
     ['callIdPrefix', `callIdPrefix=${callId.slice(0, 11)}`],
     ['callIdPrefix, outcome absent', `callIdPrefix=${callId.slice(0, 9)}&outcome=bot-failure`],
