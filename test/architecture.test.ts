@@ -90,7 +90,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   call_captures: ['capture'],
   console_links: ['console'],
   console_sessions: ['console'],
-  call_events: ['interactions', 'live', 'store'],
+  call_events: ['interactions', 'live', 'notifier', 'store'],
   call_takes: ['store'],
   call_totals: ['interactions', 'store'],
   calls: ['capture', 'companion', 'interactions', 'live', 'notifier', 'store'],

@@ -112,8 +112,8 @@ export type CommandRouting = {
 
 // ── Storing calls ────────────────────────────────────────────────────────────────────────────────
 
-/** The `queued` notification, exactly as it is signed and sent. */
-export type QueuedNotification = { readonly origin: string; readonly body: string };
+/** The receiver of the `queued` notification. */
+export type QueuedNotification = { readonly origin: string };
 
 /** Data to store or check in the same transaction as the call. */
 export type AcceptExtra = Pick<

@@ -2,7 +2,14 @@
 
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type { CallState } from '../calls/contract/call-words.ts';
-import { contextOf } from '../calls/contract/event-table.ts';
+import { contextOf, notificationOf } from '../calls/contract/event-table.ts';
+import type { CallIdentity } from '../calls/contract/identity.ts';
+import {
+  type EventColumns,
+  type IdentityColumns,
+  identityOf,
+  toCallEvent,
+} from '../store/calls/call-rows.ts';
 import type { Database } from '../store/database.ts';
 import { type Day, dayOf } from '../store/days.ts';
 import type { Queries } from '../store/queries.ts';
@@ -105,8 +112,9 @@ async function notificationsOf(
   scope: CallScope,
   callId: string,
 ): Promise<readonly NotificationView[] | undefined> {
-  const { rows: calls } = await queries.query<{ accepted_at: Date }>(
-    sql`select accepted_at from calls where ${inScope(scope)} and call_id = ${callId}`,
+  const { rows: calls } = await queries.query<IdentityColumns & { accepted_at: Date }>(
+    sql`select call_id, sid, conversation_id, account_id, app_id, bot_id, accepted_at
+      from calls where ${inScope(scope)} and call_id = ${callId}`,
   );
   const [call] = calls;
   if (call === undefined) return undefined;
@@ -114,8 +122,9 @@ async function notificationsOf(
   const readRows = async <Columns extends object>(from: string): Promise<readonly Columns[]> =>
     (await queries.query<Columns>(from, values)).rows;
   const sent = await readRows<NotificationColumns>(
-    `select event_id, sequence, body, state, created_at, delivered_at, failed_at, failure
-     from notifications where call_id = $1 and day = $2 order by sequence`,
+    `select notifications.event_id, sequence, state, created_at, delivered_at, failed_at, failure, event_sequence, type, time, data
+     from notifications join call_events using (day, call_id, event_sequence)
+     where call_id = $1 and day = $2 order by sequence`,
   );
   const attempts = await readRows<AttemptColumns>(
     `select event_id, attempt, started_at, duration_ms, response_status, error, delivered
@@ -128,7 +137,7 @@ async function notificationsOf(
   return sent.map((notification) => {
     const belongs = (row: { readonly event_id: string }) => row.event_id === notification.event_id;
     return {
-      ...toView(notification),
+      ...toView(notification, identityOf(call)),
       attempts: attempts.filter(belongs).map(attemptOf),
       replays: replays
         .filter(belongs)
@@ -137,10 +146,9 @@ async function notificationsOf(
   });
 }
 
-type NotificationColumns = {
+type NotificationColumns = EventColumns & {
   readonly event_id: string;
   readonly sequence: number;
-  readonly body: string;
   // The notifier is the only writer, so the type is safe.
   readonly state: NotificationView['state'];
   readonly created_at: Date;
@@ -149,7 +157,10 @@ type NotificationColumns = {
   readonly failure: NonNullable<NotificationView['failure']> | null;
 };
 
-function toView(row: NotificationColumns): Omit<NotificationView, 'attempts' | 'replays'> {
+function toView(
+  row: NotificationColumns,
+  call: CallIdentity,
+): Omit<NotificationView, 'attempts' | 'replays'> {
   return {
     eventId: row.event_id,
     sequence: row.sequence,
@@ -158,7 +169,7 @@ function toView(row: NotificationColumns): Omit<NotificationView, 'attempts' | '
     ...(row.delivered_at === null ? {} : { deliveredAt: row.delivered_at.toISOString() }),
     ...(row.failed_at === null ? {} : { failedAt: row.failed_at.toISOString() }),
     ...(row.failure === null ? {} : { failure: row.failure }),
-    body: JSON.parse(row.body) as unknown,
+    body: notificationOf(toCallEvent(call, row)),
   };
 }
 

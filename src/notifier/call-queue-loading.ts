@@ -1,5 +1,12 @@
 // Reads pending notifications for calls whose queue this process leases.
 
+import { notificationOf } from '../calls/contract/event-table.ts';
+import {
+  type EventColumns,
+  type IdentityColumns,
+  identityOf,
+  toCallEvent,
+} from '../store/calls/call-rows.ts';
 import { byDay, type CallOfDay, type Day } from '../store/days.ts';
 import { type PendingNotification, type RetrySchedule, refusedDueAt } from './delivery-rules.ts';
 import { loadStatement } from './notification-sql.ts';
@@ -17,19 +24,18 @@ export type LeasedCallQueue = CallOfDay & {
 
 type LoadedRow = { readonly call_id: string; readonly leased_until: Date } & (
   | { readonly event_id: null }
-  | {
-      readonly event_id: string;
-      readonly app_id: string;
-      readonly sequence: number;
-      readonly body: string;
-      readonly attempts: number;
-      readonly attempts_before: number;
-      readonly created_at: Date;
-      readonly owed_since: Date | null;
-      readonly refused_at: Date | null;
-      readonly last_attempt_at: Date | null;
-      readonly is_gone: boolean | null;
-    }
+  | (EventColumns &
+      IdentityColumns & {
+        readonly event_id: string;
+        readonly sequence: number;
+        readonly attempts: number;
+        readonly attempts_before: number;
+        readonly created_at: Date;
+        readonly owed_since: Date | null;
+        readonly refused_at: Date | null;
+        readonly last_attempt_at: Date | null;
+        readonly is_gone: boolean | null;
+      })
 );
 
 type LoadedCallQueue = LeasedCallQueue & {
@@ -90,7 +96,7 @@ function pendingOf(
     eventId: row.event_id,
     appId: row.app_id,
     sequence: row.sequence,
-    body: row.body,
+    body: JSON.stringify(notificationOf(toCallEvent(identityOf(row), row))),
     attempts: row.attempts,
     attemptsBefore: row.attempts_before,
     owedSince: (row.owed_since ?? row.created_at).getTime(),

@@ -2,6 +2,14 @@
 // replayed notification has the same event id and body, but its 24 hours and its retry schedule
 // start again.
 
+import { callIdOfEvent } from '../calls/contract/call-event.ts';
+import { notificationOf } from '../calls/contract/event-table.ts';
+import {
+  type EventColumns,
+  type IdentityColumns,
+  identityOf,
+  toCallEvent,
+} from '../store/calls/call-rows.ts';
 import type { Database } from '../store/database.ts';
 import type { Failure } from './delivery-rules.ts';
 import type { SqlClient } from './sql-client.ts';
@@ -132,9 +140,11 @@ order by newest.failed_at desc, newest.event_id desc limit $9`),
 /** Joins the final attempt to each row of `page`, which is a query on notifications. */
 function listFrom(page: string): string {
   return `
-select n.event_id, n.call_id, n.bot_id, n.sequence, n.failure, n.created_at, n.failed_at, n.attempts, n.body,
-  a.response_status, a.error
+select n.event_id, n.call_id, n.bot_id, n.sequence, n.failure, n.created_at, n.failed_at, n.attempts,
+  c.sid, c.conversation_id, c.account_id, c.app_id, e.event_sequence, e.type, e.time, e.data, a.response_status, a.error
 from (${page}) n
+join calls c on c.call_id = n.call_id
+join call_events e on e.day = n.day and e.call_id = n.call_id and e.event_sequence = n.event_sequence
 left join lateral (
   select response_status, error from delivery_attempts a
   where a.day = n.day and a.call_id = n.call_id and a.event_id = n.event_id order by a.attempt desc limit 1
@@ -149,13 +159,13 @@ const replayStatement = (name: string, condition: string) =>
     name,
     text: `
 with chosen as (
-  select n.event_id, n.day from notifications n where ${condition}
+  select n.day, n.call_id, n.sequence from notifications n where ${condition}
   order by n.failed_at, n.call_id, n.sequence limit ${replayBatch}
   for update
 ), renewed as (
   update notifications n set state = 'pending', failed_at = null, failure = null, refused_at = null,
     owed_since = $6, attempts_before = n.attempts
-  from chosen where n.day = chosen.day and n.event_id = chosen.event_id
+  from chosen where n.day = chosen.day and n.call_id = chosen.call_id and n.sequence = chosen.sequence
   returning n.event_id, n.call_id, n.day
 ), logged as (
   insert into notification_replays (event_id, call_id, replayed_at, replayed_by)
@@ -180,7 +190,7 @@ const findStatement = {
   name: 'dead-letters-find',
   text: `
 select n.event_id, n.call_id, n.state from notifications n join calls c using (call_id)
-where n.event_id = $3 and c.account_id = $1 and c.bot_id = $2`,
+where n.call_id = $4 and n.event_id = $3 and c.account_id = $1 and c.bot_id = $2`,
 } as const;
 
 /** @param onReplayed called once the replayed notifications are pending again */
@@ -205,14 +215,16 @@ export function createDeadLetters(
       return list(reads(scope.accountId), statement, values(scope, filter), filter);
     },
     async replayOne(scope, by, eventId) {
+      const callId = callIdOfEvent(eventId);
+      if (callId === undefined) return undefined;
       const { rowCount } = await sql.query({
         ...replayOneStatement,
-        values: [...values(scope, {}), clock.now(), by, eventId],
+        values: [...values(scope, { callId }), clock.now(), by, eventId],
       });
       if (rowCount === 1) onReplayed();
       const found = await sql.query<FoundRow>({
         ...findStatement,
-        values: [scope.accountId, scope.botId, eventId],
+        values: [scope.accountId, scope.botId, eventId, callId],
       });
       const row = found.rows[0];
       if (row === undefined) return undefined;
@@ -236,19 +248,17 @@ type FoundRow = {
   readonly state: ReplayedNotification['state'];
 };
 
-type ListedRow = {
-  readonly event_id: string;
-  readonly call_id: string;
-  readonly bot_id: string;
-  readonly sequence: number;
-  readonly failure: Failure;
-  readonly created_at: Date;
-  readonly failed_at: Date;
-  readonly attempts: number;
-  readonly body: string;
-  readonly response_status: number | null;
-  readonly error: string | null;
-};
+type ListedRow = EventColumns &
+  IdentityColumns & {
+    readonly event_id: string;
+    readonly sequence: number;
+    readonly failure: Failure;
+    readonly created_at: Date;
+    readonly failed_at: Date;
+    readonly attempts: number;
+    readonly response_status: number | null;
+    readonly error: string | null;
+  };
 
 async function list(
   sql: SqlClient,
@@ -290,7 +300,7 @@ function toDeadLetter(row: ListedRow): DeadLetter {
     attempts: row.attempts,
     ...(row.response_status === null ? {} : { lastStatus: row.response_status }),
     ...(row.error === null ? {} : { lastError: row.error }),
-    body: JSON.parse(row.body) as unknown,
+    body: notificationOf(toCallEvent(identityOf(row), row)),
   };
 }
 

@@ -5,6 +5,9 @@
 // uses an index (`fewRows`, `= any(array(…))`, a subquery with a limit). With a plan that reads a
 // whole table, one dead receiver's backlog would slow down all other receivers.
 //
+// A notification's body is built from its event. Retention may have deleted the call; its
+// notifications are then no longer sent.
+//
 // Statements on notifications include the call's day, so they read only one partition (see
 // `src/store/days.ts`).
 //
@@ -84,7 +87,8 @@ returning lane.call_id as "callId", lane.day::text as day`,
 export const loadStatement = (day: Day) => ({
   name: `notifier-load of ${day}`,
   text: `
-select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body, n.attempts, n.attempts_before,
+select lane.call_id, lane.leased_until, n.event_id, n.sequence, n.attempts, n.attempts_before,
+  n.sid, n.conversation_id, n.account_id, n.bot_id, n.app_id, n.event_sequence, n.type, n.time, n.data,
   n.created_at, n.owed_since, n.refused_at, n.has_gone and n.owed_since is null as is_gone,
   case when n.refused_at is not null then (
     select max(a.started_at) from delivery_attempts a
@@ -92,8 +96,11 @@ select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body
   ) end as last_attempt_at
 from notification_lanes lane
 left join lateral (
-  select known.*, bool_or(known.failure = 'gone') over () as has_gone
-  from notifications known where known.day = '${day}' and known.call_id = lane.call_id
+  select known.*, bool_or(known.failure = 'gone') over () as has_gone, c.sid, c.conversation_id, c.app_id, e.type, e.time, e.data
+  from notifications known
+  join call_events e on e.day = '${day}' and e.call_id = known.call_id and e.event_sequence = known.event_sequence
+  join calls c on c.call_id = known.call_id
+  where known.day = '${day}' and known.call_id = lane.call_id
 ) n on n.state = 'pending'
 where lane.call_id = any($1::text[]) and lane.leased_by = $2
 order by lane.call_id, n.sequence, n.event_id`,

@@ -26,6 +26,7 @@ export function owedFor(
     botId: event.botId,
     ...receiver,
     sequence: body.sequence,
+    eventSequence: event.eventSequence,
     body: JSON.stringify(body),
     lease: canTake(receiver),
   };

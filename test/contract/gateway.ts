@@ -3,6 +3,8 @@
 // that are published.
 
 import type { AddressInfo } from 'node:net';
+import { exampleEvent, exampleIdentity } from '../../src/calls/contract/event-examples.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { createSoundStore } from '../../src/sounds/sound-store.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
@@ -162,13 +164,19 @@ async function settle(rig: Rig, settling: Settling): Promise<Pools> {
     { replace: false },
   );
   const soundName = await addSounds(rig, accountId);
-  const eventId = [`evt-${accountId}`] as const;
   const told = await publishExamples(rig, settling.document, names);
-  const pools = { ...names, ...told, eventId, soundName };
+  const pools = { ...names, ...told, soundName };
   const sent = await sendExamples(settling, pools);
   const answered = { ...sent, ...(await withCopies(rig, sent['connectionId'] ?? [''])) };
-  await giveUpNotification(rig, settling.app, eventId[0], answered['callId']?.[0] ?? '');
-  return { ...pools, ...answered, ...(await resultLink(settling, { ...pools, ...answered })) };
+  const eventId = [
+    await giveUpNotification(rig, settling.app, answered['callId']?.[0] ?? ''),
+  ] as const;
+  return {
+    ...pools,
+    ...answered,
+    eventId,
+    ...(await resultLink(settling, { ...pools, ...answered })),
+  };
 }
 
 /** Generated requests delete some of these sounds. */
@@ -195,16 +203,25 @@ async function withCopies({ database }: Rig, ids: readonly [string, ...string[]]
 /** Makes a dead letter, as the notifier leaves it after 24 hours. */
 async function giveUpNotification(
   { database }: Rig,
-  { accountId, appId }: TestApp,
-  eventId: string,
+  { accountId }: TestApp,
   callId: string,
-): Promise<void> {
+): Promise<string> {
+  const {
+    id: eventId,
+    type,
+    data,
+  } = exampleEvent('failed', {
+    identity: { ...exampleIdentity, callId: callId as CallId },
+  });
+  const at = new Date();
+  const common = { eventId, callId, day: dayOf(at), eventSequence: 99 };
+  await insertRows(database.pool, 'call_events', [{ ...common, type, time: at, data }]);
   const deadLetter = {
-    ...{ eventId, callId, appId, accountId, botId: `bot-${accountId}` },
-    ...{ sequence: 1, body: '{"status":"Failed"}', state: 'failed', attempts: 9 },
-    ...{ day: dayOf(new Date()), createdAt: new Date(), failedAt: new Date(), failure: 'expired' },
+    ...{ ...common, accountId, botId: `bot-${accountId}`, sequence: 1, state: 'failed' },
+    ...{ attempts: 9, createdAt: at, failedAt: at, failure: 'expired' },
   };
   await insertRows(database.pool, 'notifications', [deadLetter]);
+  return eventId;
 }
 
 /** Sends every documented request that creates something. Returns the ids in the answers. */

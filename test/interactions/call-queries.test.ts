@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { notificationOf } from '../../src/calls/contract/event-table.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { AppScope, CallScope } from '../../src/interactions/call-queries.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
@@ -418,23 +419,22 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
   });
 
   test('notifications come with their bodies and attempts, in order', async () => {
-    const call = row();
+    const builder = eventBuilder();
+    const call = row(builder.identity);
     await insert(call);
+    const [answered, completed] = [builder.answered(), builder.completed()];
+    await write([answered, completed]);
     const at = new Date('2026-11-20T08:00:05.000Z');
     const ofCall = { callId: call.callId, day: dayOf(at) };
     const common = {
-      ...{ ...ofCall, appId: 'app-1', accountId: 'acme', botId: 'st-bot' },
+      ...{ ...ofCall, accountId: 'acme', botId: 'st-bot' },
       ...{ attempts: 1, attemptsBefore: 0, createdAt: at },
     };
     await insertRows(database.pool, 'notifications', [
-      { ...common, eventId: 'e2', sequence: 2, body: '{"status":"completed"}', state: 'pending' },
+      { ...common, eventId: 'e2', sequence: 2, eventSequence: 2, state: 'pending' },
       {
-        ...common,
-        eventId: 'e1',
-        sequence: 1,
-        body: '{"status":"Answered"}',
-        state: 'delivered',
-        deliveredAt: at,
+        ...{ ...common, eventId: 'e1', sequence: 1, eventSequence: 1 },
+        ...{ state: 'delivered', deliveredAt: at },
       },
     ]);
     const attempt = { ...ofCall, startedAt: at, durationMs: 12 };
@@ -450,7 +450,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
         state: 'delivered',
         createdAt: at.toISOString(),
         deliveredAt: at.toISOString(),
-        body: { status: 'Answered' },
+        body: notificationOf(answered),
         attempts: [
           {
             attempt: 1,
@@ -474,7 +474,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
         sequence: 2,
         state: 'pending',
         createdAt: at.toISOString(),
-        body: { status: 'completed' },
+        body: notificationOf(completed),
         attempts: [],
         replays: [],
       },

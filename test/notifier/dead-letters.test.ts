@@ -105,12 +105,16 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     ] as const;
     const callId = 'call-1' as CallId;
     await insertCall(database.pool, { callId });
+    await database.pool.query(
+      `insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
+       select day, call_id, 1, '', 'dialing', now(), '{}' from calls`,
+    );
     for (const [index, [eventId, accountId, botId]] of stored.entries()) {
       await database.pool.query(
-        `insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts,
+        `insert into notifications (day, event_id, call_id, account_id, bot_id, sequence, event_sequence, state, attempts,
            created_at, failed_at, failure)
-         select day, $1, call_id, 'app-1', $2, $3, 1, '{}', 'failed', 1, now(), $4, 'gone' from calls`,
-        [eventId, accountId, botId, new Date(Date.UTC(2026, 10, 20, 8, 0, index))],
+         select day, $1, call_id, $2, $3, $4, 1, 'failed', 1, now(), $5, 'gone' from calls`,
+        [eventId, accountId, botId, index, new Date(Date.UTC(2026, 10, 20, 8, 0, index))],
       );
     }
     const idsOf = async (botIds: readonly string[] | 'all', filter: object = {}) => {

@@ -20,14 +20,18 @@ describe.each(databaseKinds)('410, on %s', (kind) => {
     eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
   const answers = () => receiver.received.map(({ body, status }) => [body.sequence, status]);
 
-  /** Inserts only the row that `append to calls` would insert. */
+  /** Inserts only the rows that `append to calls` would insert. */
   async function storePending(sql: Pick<TestDatabase['pool'], 'query'>, event: CallEvent) {
-    const { id, callId, appId, accountId, botId } = event;
+    const { id, callId, accountId, botId, type, time, data } = event;
     await sql.query(
-      `insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts,
+      `with stored as (
+         insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
+         select day, call_id, 2, $1, $5, $6, $7 from calls where call_id = $2
+       )
+       insert into notifications (day, event_id, call_id, account_id, bot_id, sequence, event_sequence, state, attempts,
          created_at)
-       select day, $1, call_id, $3, $4, $5, 2, $6, 'pending', 0, now() from calls where call_id = $2`,
-      [id, callId, appId, accountId, botId, JSON.stringify({ sequence: 2 })],
+       select day, $1, call_id, $3, $4, 2, 2, 'pending', 0, now() from calls where call_id = $2`,
+      [id, callId, accountId, botId, type, time, JSON.stringify(data)],
     );
   }
 

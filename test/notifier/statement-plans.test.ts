@@ -72,8 +72,8 @@ describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
   beforeAll(async () => {
     for (const each of statements) plansOnEmpty.set(each[0].name, await planOf(each));
     await database.pool.query(
-      `insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at)
-       select '${day}', 'evt-' || n, 'call-' || n, 'app-1', 'acme', 'st-1', 1, repeat('x', 800), 'pending', 0, now()
+      `insert into notifications (day, event_id, call_id, account_id, bot_id, sequence, event_sequence, state, attempts, created_at)
+       select '${day}', 'evt-' || n, 'call-' || n, 'acme', 'st-1', 1, 2, 'pending', 0, now()
        from generate_series(1, 5000) n`,
     );
     await database.pool.query(

@@ -16,7 +16,13 @@ const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
 const owed = (sequence: number): OwedNotification => ({
   ...{ eventId: `evt-${sequence}`, callId, appId: 'app-1', accountId: 'account-1', botId: 'bot-1' },
-  ...{ origin: 'https://a.example', sequence, body: `{"sequence":${sequence}}`, lease: true },
+  ...{
+    origin: 'https://a.example',
+    sequence,
+    eventSequence: sequence,
+    body: `{"sequence":${sequence}}`,
+    lease: true,
+  },
 });
 
 /** @param pendingInSql what the database has pending when the queue is read */

@@ -3,6 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { readCapture, writeCaptures } from '../../src/capture/capture-store.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { loadStatement, settleStatement } from '../../src/notifier/notification-sql.ts';
@@ -59,7 +60,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
 
   async function accept(acceptedAt: Date): Promise<AcceptedCall> {
     const call = acceptedCall({ acceptedAt });
-    const queuedNotification = { origin: 'http://127.0.0.1:9', body: '{}' };
+    const queuedNotification = { origin: 'http://127.0.0.1:9' };
     await ledger.accept(call, { queuedNotification });
     await database.pool.query('update calls set owner_id = $1 where call_id = $2', [
       ownerId,
@@ -69,7 +70,9 @@ describe.each(databaseKinds)('days on %s', (kind) => {
   }
 
   async function answer(call: AcceptedCall): Promise<AppendedStep | undefined> {
-    const event = answeredEventOf(call, now.toISOString());
+    const { data, ...rest } = answeredEventOf(call, now.toISOString());
+    // The first notification is for the acceptance.
+    const event = { ...rest, data: { ...data, notificationSequence: 2 } } as CallEvent;
     const ports = {
       ...{ pool: database.pool, ownerId, now: () => now, passRefusedAfterMs: 60_000 },
       owedFor: (of: AcceptedCall, what: typeof event) => owedFor(of, what, () => true),
@@ -123,8 +126,8 @@ describe.each(databaseKinds)('days on %s', (kind) => {
     await make();
     const call = await accept(lateEvening);
     now = nextMorning;
-    expect(await answer(call)).toMatchObject({ kind: 'stored', owed: [{ sequence: 1 }] });
-    await settle(call, 1);
+    expect(await answer(call)).toMatchObject({ kind: 'stored', owed: [{ sequence: 2 }] });
+    await settle(call, 2);
     await writeCaptures(database.pool, [
       { callId: call.callId, capture: { notes: { notes: [], left: 1 } } },
     ]);

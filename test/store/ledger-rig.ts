@@ -104,7 +104,8 @@ export function eachWithLedger(
         ),
       notificationsOf: (callId) =>
         column(
-          `select sequence || ' ' || (body::json ->> 'status') as value from notifications where call_id = $1 order by sequence`,
+          `select sequence || ' ' || type as value from notifications join call_events using (day, call_id, event_sequence)
+           where call_id = $1 order by sequence`,
           callId,
         ),
       ledger: openLedger(),

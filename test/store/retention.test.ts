@@ -43,14 +43,12 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
   }
 
   async function addHistory(call: AcceptedCall): Promise<void> {
-    const { callId, appId, accountId, botId, acceptedAt } = call;
+    const { callId, accountId, botId, acceptedAt } = call;
     const common = { callId, day: dayOf(acceptedAt), eventId: `evt-${callId}` };
     const event = { ...common, eventSequence: 2, type: 'dialing', time: old, data: {} };
     await insertRows(database.pool, 'call_events', [event]);
-    const sent = { sequence: 1, body: '{}', state: 'delivered', attempts: 1, createdAt: old };
-    await insertRows(database.pool, 'notifications', [
-      { ...common, appId, accountId, botId, ...sent },
-    ]);
+    const sent = { sequence: 1, eventSequence: 1, state: 'delivered', attempts: 1, createdAt: old };
+    await insertRows(database.pool, 'notifications', [{ ...common, accountId, botId, ...sent }]);
     await addAttempt(callId, now, acceptedAt);
   }
 

@@ -50,13 +50,13 @@ const acceptStatement = { name: 'accept calls', text: acceptText('') };
 const acceptOwingStatement = {
   name: 'accept calls that owe a notification',
   text: acceptText(`, owed as (
-  insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at)
-  select day, queued_id, call_id, app_id, account_id, bot_id, 1, queued_body, 'pending', 0, accepted_at
-  from input join accepted using (call_id) where queued_body is not null
+  insert into notifications (day, event_id, call_id, account_id, bot_id, sequence, event_sequence, state, attempts, created_at)
+  select day, queued_id, call_id, account_id, bot_id, 1, 1, 'pending', 0, accepted_at
+  from input join accepted using (call_id) where queued_origin is not null
 ), queues as (
   insert into notification_lanes (call_id, day, account_id, origin, next_attempt_at)
   select call_id, day, account_id, queued_origin, accepted_at
-  from input join accepted using (call_id) where queued_body is not null
+  from input join accepted using (call_id) where queued_origin is not null
 )`),
 };
 
@@ -66,7 +66,7 @@ with input as (
   select * from json_to_recordset($1::json) as i(
     call_id text, sid text, conversation_id text, account_id text, app_id text, bot_id text, request jsonb,
     notify_url text, notify_headers bytea, accepted_at timestamptz, trunk text, dial_before timestamptz, key text, request_hash text,
-    queued_id text, queued_data jsonb, queued_origin text, queued_body text, remarks jsonb)
+    queued_id text, queued_data json, queued_origin text, remarks jsonb)
 ), taken as (
   insert into idempotency_keys (app_id, bot_id, key, request_hash, call_id, answer, expires_at)
   select distinct on (app_id, bot_id, key) app_id, bot_id, key, request_hash, call_id,
@@ -83,7 +83,7 @@ with input as (
   insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
     state, status, accepted_at, trunk, dial_before, idempotency_key, last_event_sequence, last_notification_sequence)
   select call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
-    'queued', 'queued', accepted_at, trunk, dial_before, key, 1, case when queued_body is not null then 1 end
+    'queued', 'queued', accepted_at, trunk, dial_before, key, 1, case when queued_origin is not null then 1 end
   from input where key is null or call_id in (select call_id from taken)
   returning call_id, day
 ), stated as (
@@ -200,7 +200,6 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
     queued_id: queued.id,
     queued_data: queued.data,
     queued_origin: extra.queuedNotification?.origin,
-    queued_body: extra.queuedNotification?.body,
     remarks: extra.remarks,
   });
 }

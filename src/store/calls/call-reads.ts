@@ -9,7 +9,13 @@ import type { Unfinished, UnfinishedCall, UnsettledEnd } from '../../calls/ports
 import type { Logger } from '../../lib/logger.ts';
 import { type TraceHeaders, traceHeadersOf } from '../../lib/trace-context.ts';
 import type { SecretBox } from '../secrets.ts';
-import { type CallColumns, callColumns, toAcceptedCall } from './call-rows.ts';
+import {
+  type CallColumns,
+  callColumns,
+  type EventColumns,
+  toAcceptedCall,
+  toCallEvent,
+} from './call-rows.ts';
 
 export type CallNotifying = {
   readonly appId: string;
@@ -61,11 +67,12 @@ const storedLegs =
  * row already contains them.
  */
 export const eventsAbove = (sequence: string) => `
-  coalesce((select json_agg(json_build_object('id', e.event_id, 'type', e.type, 'time', e.time,
-      'eventSequence', e.event_sequence, 'data', e.data) order by e.event_sequence)
+  coalesce((select json_agg(json_build_object('type', e.type, 'time', e.time,
+      'event_sequence', e.event_sequence, 'data', e.data) order by e.event_sequence)
     from call_events e where e.day = calls.day and e.call_id = calls.call_id and e.event_sequence > ${sequence}), '[]')`;
 
-export type EventRow = Pick<CallEvent, 'id' | 'type' | 'time' | 'eventSequence' | 'data'>;
+/** PostgreSQL's JSON contains times as text. */
+export type EventRow = Omit<EventColumns, 'time'> & { readonly time: string };
 
 type UnfinishedColumns = CallColumns & {
   readonly owner_id: string;
@@ -177,12 +184,8 @@ function toUnsettledEnd(row: UnsettledColumns): UnsettledEnd {
   return { call, events, legs: row.legs ?? [] };
 }
 
-/** Restores an event. PostgreSQL's JSON formats times differently. */
 export function toEvent(call: AcceptedCall, event: EventRow): CallEvent {
-  const { callId, sid, conversationId, botId, accountId, appId } = call;
-  const time = new Date(event.time).toISOString();
-  // The row was originally written from a CallEvent.
-  return { ...event, time, callId, sid, conversationId, botId, accountId, appId } as CallEvent;
+  return toCallEvent(call, { ...event, time: new Date(event.time) });
 }
 
 function toNotifying(row: NotifyingColumns, secrets: SecretBox, logger: Logger): CallNotifying {

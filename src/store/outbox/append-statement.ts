@@ -102,7 +102,7 @@ const stored = (day: Day) => `stored as (
   insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
   select date '${day}', e.call_id, e.event_sequence, e.event_id, e.type, e.time, e.data
   from json_to_recordset($3::json) as e(call_id text, event_sequence integer, event_id text,
-    type text, time timestamptz, data jsonb, only_if text)
+    type text, time timestamptz, data json, only_if text)
   join moved using (call_id)
   where e.only_if is null or (e.only_if = 'answered') = moved.is_answered
   order by e.call_id, e.event_sequence
@@ -112,9 +112,9 @@ const stored = (day: Day) => `stored as (
 
 /** The notifications ($4) to send for the stored events. `only_if` works as it does for events. */
 const owed = `owed as materialized (
-  select n.* from json_to_recordset($4::json) as n(event_id text, call_id text, app_id text,
-    account_id text, bot_id text, origin text, sequence integer, body text, lease boolean,
-    only_if text)
+  select n.* from json_to_recordset($4::json) as n(event_id text, call_id text,
+    account_id text, bot_id text, origin text, sequence integer, event_sequence integer,
+    lease boolean, only_if text)
   join moved using (call_id)
   where n.only_if is null or (n.only_if = 'answered') = moved.is_answered
 )`;
@@ -134,12 +134,12 @@ const judged = (day: Day) => `judged as materialized (
  * Inserts the notifications at time $5. After a 410 response, they are inserted as dead letters.
  */
 const inserted = (day: Day) => `inserted as (
-  insert into notifications (day, event_id, call_id, app_id, account_id, bot_id, sequence, body,
+  insert into notifications (day, event_id, call_id, account_id, bot_id, sequence, event_sequence,
     state, attempts, created_at, failed_at, failure)
-  select date '${day}', event_id, call_id, app_id, account_id, bot_id, sequence, body,
+  select date '${day}', event_id, call_id, account_id, bot_id, sequence, event_sequence,
     case when is_gone then 'failed' else 'pending' end, 0, $5::timestamptz,
     case when is_gone then $5::timestamptz end, case when is_gone then 'gone' end
-  from judged order by event_id
+  from judged order by call_id, sequence
   on conflict do nothing
   returning event_id, call_id, state
 )`;

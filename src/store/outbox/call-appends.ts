@@ -28,6 +28,7 @@ export type OwedNotification = {
   /** The origin of the notification URL. */
   readonly origin: string;
   readonly sequence: number;
+  readonly eventSequence: number;
   readonly body: string;
   /** True if this process should lease the call's queue when the statement creates it. */
   readonly lease: boolean;
@@ -263,12 +264,11 @@ function owedRow(owed: OwedNotification, onlyIf: OnlyIf | undefined): string {
   return storableJson({
     event_id: owed.eventId,
     call_id: owed.callId,
-    app_id: owed.appId,
     account_id: owed.accountId,
     bot_id: owed.botId,
     origin: owed.origin,
     sequence: owed.sequence,
-    body: owed.body,
+    event_sequence: owed.eventSequence,
     lease: owed.lease,
     only_if: onlyIf,
   });

@@ -58,7 +58,7 @@ create table calls (
   published_event_sequence integer,
   -- When the call was settled: all its events are on the stream, and its far end is gone.
   end_published_at timestamptz(3)
-) with (fillfactor = 50);
+) with (fillfactor = 70);
 create index calls_by_bot on calls (account_id, bot_id, accepted_at desc, call_id desc);
 create index calls_by_idempotency_key on calls (account_id, idempotency_key)
   where idempotency_key is not null;
@@ -131,11 +131,12 @@ create table call_events (
   event_id text not null,
   type text not null,
   time timestamptz(3) not null,
-  data jsonb not null,
+  -- As text, so that an event that is read has the members in the order in which it was first sent.
+  data json not null,
   -- The transaction that stored the event. A reader that stays below the oldest running transaction
   -- cannot miss an event that is committed late.
   transaction_id xid8 not null default pg_current_xact_id(),
   primary key (call_id, event_sequence, day)
 ) partition by list (day);
-create index call_events_log on call_events (transaction_id, call_id collate "C", event_sequence);
+create index call_events_log on call_events (transaction_id);
 `;

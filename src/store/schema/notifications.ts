@@ -5,12 +5,11 @@ create table notifications (
   day date not null,
   event_id text not null,
   call_id text not null,
-  app_id text not null,
   account_id text not null,
   bot_id text not null,
   sequence integer not null,
-  -- The raw body. Each attempt signs it again, but never rebuilds it.
-  body text not null,
+  -- The event that the body is built from.
+  event_sequence integer not null,
   -- pending, delivered, failed (a dead letter).
   state text not null,
   attempts integer not null,
@@ -27,9 +26,8 @@ create table notifications (
   owed_since timestamptz(3),
   -- The number of attempts before owed_since.
   attempts_before integer not null default 0,
-  primary key (event_id, day)
+  primary key (call_id, sequence, day)
 ) partition by list (day);
-create index notifications_by_call on notifications (call_id, sequence);
 -- Dead letters, by a column that a delivery does not change: an update of an indexed column writes
 -- every index again.
 create index notifications_dead on notifications (account_id, bot_id, failed_at desc, event_id desc)

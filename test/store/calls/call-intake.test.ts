@@ -46,20 +46,20 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     expect(await rowOf(call.callId)).toMatchObject({ last_notification_sequence: 1 });
     expect(await rowOf(other.callId)).toMatchObject({ last_notification_sequence: null });
     const { rows } = await database.pool.query(
-      `select call_id, event_id, sequence, state, body::json ->> 'status' as status, origin, leased_by
+      `select call_id, event_id, sequence, state, event_sequence, origin, leased_by
        from notifications join notification_lanes using (call_id)`,
     );
     expect(rows).toEqual([
       {
         ...{ call_id: call.callId, event_id: queuedEvent(call).id, sequence: 1, state: 'pending' },
-        ...{ status: 'Event', origin: 'http://127.0.0.1:9', leased_by: null },
+        ...{ event_sequence: 1, origin: 'http://127.0.0.1:9', leased_by: null },
       },
     ]);
   });
 
   test('stores no notification for a request that repeats a key', async () => {
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
-    const queuedNotification = { origin: 'http://127.0.0.1:9', body: '{}' };
+    const queuedNotification = { origin: 'http://127.0.0.1:9' };
     const accept = () => ledger.accept(acceptedCall(), { idempotency, queuedNotification });
     await accept();
     const again = await accept();

@@ -79,7 +79,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
         '4 answered',
         '5 completed',
       ]);
-      expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered', '2 completed']);
+      expect(await rig.notificationsOf(call.callId)).toEqual(['1 answered', '2 completed']);
     });
 
     test('that ends the call records whether a far end is left in it', async () => {
@@ -143,7 +143,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
 
       expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'not owned' });
       expect(await rig.rowOf(call.callId)).toMatchObject({ status: 'failed', answered_at: null });
-      expect(await rig.notificationsOf(call.callId)).toEqual(['2 Failed']);
+      expect(await rig.notificationsOf(call.callId)).toEqual(['2 failed']);
     });
 
     test('an event number that is taken means that another process has the call', async () => {
@@ -184,7 +184,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
 
       const failed = { ending: { event: endEventOf(call, { type: 'failed' }) } };
       expect(await rig.append('a', call, failed)).toEqual({ kind: 'not owned' });
-      expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered']);
+      expect(await rig.notificationsOf(call.callId)).toEqual(['1 answered']);
     });
 
     test('a process cannot end a call as untaken if another one dials it', async () => {
@@ -206,7 +206,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
       expect(await rig.append('a', call, ending, again)).toMatchObject({ kind: 'stored' });
 
       expect(await rig.eventsOf(call.callId)).toEqual(['1 queued', '4 answered', '5 completed']);
-      expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered', '2 completed']);
+      expect(await rig.notificationsOf(call.callId)).toEqual(['1 answered', '2 completed']);
     });
 
     test('fails with a different end', async () => {
@@ -227,7 +227,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
 
       expect(await rig.append('a', call, ending, untaken)).toMatchObject({ kind: 'stored' });
       expect(await rig.append('a', call, ending, untaken)).toMatchObject({ kind: 'stored' });
-      expect(await rig.notificationsOf(call.callId)).toEqual(['1 Failed']);
+      expect(await rig.notificationsOf(call.callId)).toEqual(['1 failed']);
     });
   });
 
@@ -250,7 +250,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
 
       expect(owedBy(stored)).toEqual(['Failed']);
       expect(await rig.eventsOf(call.callId)).toEqual(['1 queued', '4 failed']);
-      expect(await rig.notificationsOf(call.callId)).toEqual(['1 Failed']);
+      expect(await rig.notificationsOf(call.callId)).toEqual(['1 failed']);
       expect(await rig.rowOf(call.callId)).toMatchObject({
         status: 'failed',
         last_event_sequence: 4,
@@ -265,7 +265,7 @@ describe.each(databaseKinds)('appending steps, on %s', (kind) => {
       // Both possible ends have the same id. The one that is sent must be the one that was stored.
       expect(owedBy(stored)).toEqual(['completed']);
       expect(await rig.eventsOf(call.callId)).toEqual(['1 queued', '4 answered', '5 completed']);
-      expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered', '2 completed']);
+      expect(await rig.notificationsOf(call.callId)).toEqual(['1 answered', '2 completed']);
       expect(await rig.rowOf(call.callId)).toMatchObject({ status: 'completed' });
     });
 
