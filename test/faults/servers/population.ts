@@ -61,13 +61,26 @@ export class Population {
       }
     }
     this.#talkers = [...kept, ...added];
-    const areUp = (): boolean => this.disconnected(this.#talkers).length === 0;
-    const missing = () =>
-      this.disconnected(this.#talkers)
+    const missing = (): string =>
+      this.vanished()
         .map(({ kind, callId }) => `${kind} ${callId}`)
         .join(', ');
-    await eventually(areUp, () => `people talk: ${missing()}`, upTimeoutMs);
+    await eventually(
+      () => missing() === '',
+      () => `people talk: ${missing()}`,
+      upTimeoutMs,
+    );
     return this.#talkers;
+  }
+
+  /** Forgets people whose disconnection is already counted. */
+  forget(talkers: readonly Talker[]): void {
+    this.#talkers = this.#talkers.filter((talker) => !talkers.includes(talker));
+  }
+
+  /** Returns the people who were disconnected and aren't forgotten. */
+  vanished(): readonly Talker[] {
+    return this.disconnected(this.#talkers);
   }
 
   disconnected(talkers: readonly Talker[]): readonly Talker[] {
@@ -108,15 +121,9 @@ export class Population {
     return ringers;
   }
 
-  /** Returns the phone of each ringer, with the ringer. */
-  phonesOf(
-    ringers: readonly Ringer[],
-  ): readonly { readonly ringer: Ringer; readonly phone: FarCall }[] {
+  phonesOf(ringers: readonly Ringer[]): readonly FarCall[] {
     const calls = this.#callsByNumber();
-    return ringers.flatMap((ringer) => {
-      const phone = calls.get(ringer.number);
-      return phone === undefined ? [] : [{ ringer, phone }];
-    });
+    return ringers.flatMap(({ number }) => calls.get(number) ?? []);
   }
 
   /** Hangs up over the API, at any gateway that answers. */

@@ -2,23 +2,19 @@
 // SIP engine, the carrier or the network, while people talk, phones ring and clients send requests.
 // After each fault we count who was disconnected. At the end we check the invariants of all storms.
 
-import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'pg';
-import type { FarCall } from '../../support/far-end.ts';
 import { violations } from '../invariants.ts';
 import { randomFrom } from '../random.ts';
 import { leftovers, oneSecondOfSilence, untilNotified } from '../settling.ts';
-import { knownWithinMs } from '../shared-faults.ts';
 import { eventsOnStream } from '../stream-dump.ts';
-import { isUp } from '../talking.ts';
 import { Traffic } from '../traffic.ts';
 import { stormSound } from '../wishes.ts';
-import { catalogue, drawScript, type ServerFault } from './catalogue.ts';
-import { describeFault, type FaultReport, type Ringing } from './fault-report.ts';
-import type { Exit, MemberName } from './members.ts';
+import { catalogue, drawScript } from './catalogue.ts';
+import { describeFault, type FaultReport } from './fault-report.ts';
 import { Observations } from './observations.ts';
-import { Population, type Ringer, type Talker, type TalkerKind } from './population.ts';
+import { Population } from './population.ts';
 import { type ServerWorld, startServerWorld } from './server-world.ts';
+import { reviveAll, type Storm, suffer } from './suffer.ts';
 
 export type ServersOptions = {
   readonly seed: number;
@@ -39,13 +35,6 @@ export type ServersReport = {
 /** Calls other than those of the people who talk throughout are short. */
 const shortCalls = { maxDurationMs: 8_000 };
 
-type Storm = {
-  readonly world: ServerWorld;
-  readonly population: Population;
-  readonly observations: Observations;
-  readonly traffic: Traffic;
-};
-
 export async function runServers(options: ServersOptions): Promise<ServersReport> {
   const { log, logFolder, seed } = options;
   await using world = await startServerWorld({
@@ -55,11 +44,8 @@ export async function runServers(options: ServersOptions): Promise<ServersReport
   try {
     await world.anyDialer(randomFrom(0))?.addSound(stormSound, oneSecondOfSilence());
     const traffic = new Traffic(world, randomFrom(seed + 1), options.callsPerSecond, shortCalls);
-    const storm = {
-      ...{ world, traffic, population: new Population(world) },
-      observations: new Observations(world),
-    };
-    const { observations } = storm;
+    const observations = new Observations(world);
+    const storm = { world, observations, population: new Population(world) };
     traffic.start();
     observations.start();
     const reports: FaultReport[] = [];
@@ -71,7 +57,7 @@ export async function runServers(options: ServersOptions): Promise<ServersReport
     }
     await traffic.stop();
     await observations.stop();
-    return await settle(storm, reports, broken, log);
+    return await settle(storm, traffic, { reports, broken, log });
   } finally {
     for (const member of world.members) {
       if (logFolder !== undefined) await member.writeLogs(logFolder);
@@ -95,115 +81,22 @@ function scriptOf({ faults, seed, seconds, log }: ServersOptions, world: ServerW
   });
 }
 
-async function suffer(
-  fault: ServerFault,
-  { world, population, observations }: Storm,
-): Promise<{ readonly report: FaultReport; readonly problems: readonly string[] }> {
-  await reviveAll(world);
-  const talkers = await population.fill();
-  const owners = await ownersOf(world);
-  observations.aimAt(talkers, owners);
-  const exitedBefore = exitsOf(world).length;
-  const ringers = await population.ring(fault.seconds);
-  world.log(`${fault.name} begins`);
-  const from = Date.now();
-  const { delaysHangUpMs = 0 } = fault;
-  const hidden: ServerWorld['faults'][number] = { what: fault.name, from, delaysHangUpMs };
-  if (fault.hidesEnds) world.faults.push(hidden);
-  const { end, repair } = await fault.begin(world);
-  await pause(fault.seconds * 1_000);
-  await end();
-  const to = Date.now();
-  world.log(`${fault.name} ends after ${((to - from) / 1_000).toFixed(1)} s`);
-  await repair?.();
-  await reviveAll(world);
-  await pause(fault.settleSeconds * 1_000);
-  const exited = exitsOf(world).slice(exitedBefore);
-  hidden.to = Date.now() + knownWithinMs;
-  const lost = population.disconnected(talkers);
-  const phones = population.phonesOf(ringers);
-  const report: FaultReport = {
-    fault: fault.name,
-    span: { from, to, until: Date.now() },
-    people: countPeople(talkers, lost),
-    lastLostMs: lost.length === 0 ? undefined : Math.max(...population.endsOf(lost)) - from,
-    answeredDuring: ringing(phones.filter(({ phone }) => pickedUpBetween(phone, from, to))),
-    answeredAfter: ringing(phones.filter(({ phone }) => !pickedUpBetween(phone, from, to))),
-    gatewaysExited: exited.length,
-  };
-  await population.hangUp(ringers.map(({ callId }) => callId));
-  const unexpected = lost.filter(
-    ({ callId }) =>
-      fault.mayDisconnect === 'nobody' ||
-      (fault.mayDisconnect !== 'everybody' && owners.get(callId) !== fault.mayDisconnect),
-  );
-  for (const { kind, callId } of lost) {
-    world.log(`${fault.name} disconnected ${kind} ${callId} of ${owners.get(callId)}`);
-  }
-  return {
-    report,
-    problems: [
-      ...unexpected.map(({ kind, callId }) => `${callId}: ${fault.name} disconnected it (${kind})`),
-      ...exited.map(({ name, output }) => `${fault.name}: gateway ${name} exited: ${output}`),
-    ],
-  };
-}
+type Past = {
+  readonly reports: readonly FaultReport[];
+  readonly broken: readonly string[];
+  readonly log: ServersOptions['log'];
+};
 
-const exitsOf = ({ members }: ServerWorld): readonly Exit[] =>
-  members.flatMap(({ exits }) => exits);
-
-/** Starts the gateways that have exited, as a supervisor would. */
-async function reviveAll({ members }: ServerWorld): Promise<void> {
-  for (const member of members) await member.revive();
-}
-
-/** Returns the name of the gateway that owns each call. */
-async function ownersOf({ pair }: ServerWorld): Promise<ReadonlyMap<string, MemberName>> {
-  const rows = await pair.primary.query<{ callId: string; name: MemberName }>(
-    `select c.call_id as "callId", n.node_id as name
-     from calls c join nodes n on n.owner_id = c.owner_id where c.ended_at is null`,
-  );
-  return new Map(rows.map(({ callId, name }) => [callId, name]));
-}
-
-function countPeople(
-  talkers: readonly Talker[],
-  lost: readonly Talker[],
-): Record<TalkerKind, { readonly up: number; readonly lost: number }> {
-  const count = (kind: TalkerKind) => ({
-    up: talkers.filter((talker) => talker.kind === kind).length,
-    lost: lost.filter((talker) => talker.kind === kind).length,
-  });
-  return { plain: count('plain'), bot: count('bot'), bridged: count('bridged') };
-}
-
-const pickedUpBetween = ({ answeredAt }: FarCall, from: number, to: number): boolean =>
-  answeredAt !== undefined && answeredAt >= from && answeredAt < to;
-
-function ringing(phones: readonly { readonly ringer: Ringer; readonly phone: FarCall }[]): Ringing {
-  const all = phones.map(({ phone }) => phone);
-  const hungUp = all.filter(
-    (phone) => phone.answeredAt !== undefined && phone.endedAt !== undefined,
-  );
-  return {
-    phones: all.length,
-    connected: all.filter(isUp).length,
-    hungUp: hungUp.length,
-    hungUpAfterMs: Math.max(
-      0,
-      ...hungUp.map((phone) => (phone.endedAt ?? 0) - (phone.answeredAt ?? 0)),
-    ),
-    unanswered: all.filter((phone) => phone.answeredAt === undefined).length,
-  };
-}
-
+/** Ends all calls, waits until nothing is owed, and checks the invariants. */
 async function settle(
-  { world, population, observations, traffic }: Storm,
-  reports: readonly FaultReport[],
-  broken: readonly string[],
-  log: ServersOptions['log'],
+  { world, population, observations }: Storm,
+  traffic: Traffic,
+  { reports, broken, log }: Past,
 ): Promise<ServersReport> {
   await reviveAll(world);
+  const vanished = population
+    .vanished()
+    .map(({ callId }) => `${callId}: it ended after all faults`);
   await traffic.settleDoubts();
   await population.hangUpAll();
   world.bots.calm();
@@ -230,7 +123,7 @@ async function settle(
       faults: world.faults,
     });
     return {
-      violations: [...broken, ...found, ...(await leftovers(pool))],
+      violations: [...broken, ...vanished, ...found, ...(await leftovers(pool))],
       counts: {
         ...traffic.counts(),
         ...countFaults(reports),
