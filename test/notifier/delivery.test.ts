@@ -245,8 +245,8 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     );
 
     await database.pool.query(
-      `insert into nodes (owner_id, node_id, version, started_at, renewed_at, steady_since, lease_until, lost_at, calls, draining)
-       values ('node-1/killed', 'node-1', '1', now(), now(), now(), now(), now(), 0, false)`,
+      `insert into nodes (owner_id, node_id, version, started_at, renewed_at, steady_since, lease_until, lost_at, calls, draining, question_key)
+       values ('node-1/killed', 'node-1', '1', now(), now(), now(), now(), now(), 0, false, 'k')`,
     );
 
     await rig.start();

@@ -328,7 +328,7 @@ describe('while a call is up', { timeout: 120_000 }, () => {
     const first = await gateway.dialer.post(request, headers);
     const { defaultCountry: _country, ...others } = request;
     const again = await gateway.dialer.post(
-      { ...others, target: numbers.personHangsUp, campaign: 'spring' },
+      { ...others, target: numbers.personHangsUp, theme: 'spring' },
       headers,
     );
 

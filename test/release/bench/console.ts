@@ -57,8 +57,8 @@ export async function benchConsole(args: readonly string[]): Promise<void> {
 
 async function storeCalls(pool: Pool, appId: string): Promise<void> {
   await pool.query(
-    `insert into nodes (owner_id, node_id, version, started_at, renewed_at, steady_since, lease_until, calls, draining)
-     values ($1, 'bench', '0', now(), now(), now(), now() + interval '1 day', 0, false)`,
+    `insert into nodes (owner_id, node_id, version, started_at, renewed_at, steady_since, lease_until, calls, draining, question_key)
+     values ($1, 'bench', '0', now(), now(), now(), now() + interval '1 day', 0, false, 'k')`,
     [ownerId],
   );
   await pool.query(
