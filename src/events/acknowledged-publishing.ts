@@ -31,6 +31,17 @@ export type PutOptions = {
   readonly onDuplicate?: () => void;
 };
 
+/** What a stream has acknowledged. */
+export type Acknowledged = {
+  /** The last sequence. 0 if the stream hasn't acknowledged any message. */
+  readonly sequence: number;
+  /**
+   * Set if the stream has given a message a sequence that it had given to another one before. It
+   * has lost that message, and all that it had acknowledged after it. The lowest such sequence.
+   */
+  readonly reused?: number;
+};
+
 type Acknowledgement = {
   readonly stream?: string;
   readonly seq?: number;
@@ -53,8 +64,11 @@ export class AcknowledgedPublishing {
    * Unacknowledged messages, by number. All have the same time-out, so the oldest expires first.
    */
   readonly #pending = new Map<number, Pending>();
-  /** The highest sequence that each stream has acknowledged. */
-  readonly #sequences = new Map<string, number>();
+  /**
+   * For each stream what it has acknowledged, and the number of the last message that we had sent
+   * by then. A later message gets a higher sequence, unless the stream has lost messages.
+   */
+  readonly #acknowledged = new Map<string, Acknowledged & { readonly lastSent: number }>();
   #last = 0;
   #timer: NodeJS.Timeout | undefined;
   #acknowledgements: Subscription | undefined;
@@ -89,9 +103,13 @@ export class AcknowledgedPublishing {
     });
   }
 
-  /** Returns the highest sequence that the stream has acknowledged. 0 if none has been. */
-  lastSequence(stream: string): number {
-    return this.#sequences.get(stream) ?? 0;
+  acknowledged(stream: string): Acknowledged {
+    return this.#acknowledged.get(stream) ?? { sequence: 0 };
+  }
+
+  /** Forgets what the stream has acknowledged, because it's known to have lost messages. */
+  forgetAcknowledged(stream: string): void {
+    this.#acknowledged.delete(stream);
   }
 
   /** Rejects all pending messages, because no acknowledgements arrive after a reconnect. */
@@ -126,11 +144,22 @@ export class AcknowledgedPublishing {
     this.#pending.delete(number);
     try {
       const { stream, sequence, isDuplicate } = acknowledgementOf(message);
-      this.#sequences.set(stream, Math.max(sequence, this.lastSequence(stream)));
       if (isDuplicate) pending.onDuplicate?.();
+      else this.#note(stream, sequence, number);
       pending.resolve(sequence);
     } catch (error) {
       pending.reject(error);
+    }
+  }
+
+  #note(stream: string, sequence: number, number: number): void {
+    const known = this.#acknowledged.get(stream);
+    const { sequence: before = 0, lastSent = 0, reused } = known ?? {};
+    if (sequence > before) {
+      this.#acknowledged.set(stream, { ...known, sequence, lastSent: this.#last });
+    } else if (number > lastSent) {
+      const lowest = Math.min(sequence, reused ?? sequence);
+      this.#acknowledged.set(stream, { sequence, reused: lowest, lastSent: this.#last });
     }
   }
 

@@ -12,7 +12,11 @@ import { connect, type Msg, type NatsConnection, type Subscription } from '@nats
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
-import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
+import {
+  type Acknowledged,
+  AcknowledgedPublishing,
+  type PutOptions,
+} from './acknowledged-publishing.ts';
 import { accessOptions, type NatsAccess, withoutCredentials } from './nats-access.ts';
 import { isAway, isWithoutJetStream, NatsUnavailable } from './nats-away.ts';
 import { explainRefusal } from './nats-refusal.ts';
@@ -103,8 +107,10 @@ export type EventConnection = {
    * reconnect.
    */
   put(subject: string, payload: string, options?: PutOptions): Promise<number>;
-  /** Returns the highest sequence that the stream has acknowledged to `put`. Default: 0. */
-  lastSequence(stream: string): number;
+  /** Returns what the stream has acknowledged to `put`. */
+  acknowledged(stream: string): Acknowledged;
+  /** Forgets that, because the stream is known to have lost messages. */
+  forgetAcknowledged(stream: string): void;
   /** Sends the buffered messages and closes the connection, within a time-out. */
   close(): Promise<void>;
 };
@@ -209,8 +215,12 @@ class Connection implements EventConnection {
     return await this.#linked().messages.put(subject, payload, options);
   }
 
-  lastSequence(stream: string): number {
-    return this.#link?.messages.lastSequence(stream) ?? 0;
+  acknowledged(stream: string): Acknowledged {
+    return this.#link?.messages.acknowledged(stream) ?? { sequence: 0 };
+  }
+
+  forgetAcknowledged(stream: string): void {
+    this.#link?.messages.forgetAcknowledged(stream);
   }
 
   async close(): Promise<void> {

@@ -5,6 +5,7 @@
 import type { StreamInfo } from '@nats-io/jetstream';
 import type { Logger } from '../lib/logger.ts';
 import { type Repetition, repeat } from '../lib/repeat.ts';
+import type { Acknowledged } from './acknowledged-publishing.ts';
 import type { EventConnection } from './connection.ts';
 import { isAway } from './nats-away.ts';
 import { reasonOf } from './nats-status.ts';
@@ -92,9 +93,9 @@ export class StreamKeeper {
     const results = await Promise.all(
       this.#wanted.map(async (wanted) => {
         try {
-          const known = this.#options.connection.lastSequence(wanted.name);
+          const acknowledged = this.#options.connection.acknowledged(wanted.name);
           const info = await this.#ensure(wanted, replicas);
-          this.#compare(info, known);
+          this.#compare(info, acknowledged);
           for (const name of silentServers(info)) silent.add(name);
           this.#note(info, replicas);
           return [];
@@ -108,12 +109,13 @@ export class StreamKeeper {
     return results.flat();
   }
 
-  /** `known` is the last sequence that the stream had acknowledged before we asked for `info`. */
-  #compare({ config: { name: stream }, state }: StreamInfo, known: number): void {
+  /** `acknowledged` is what the stream had acknowledged before we asked for its state. */
+  #compare({ config: { name: stream }, state }: StreamInfo, acknowledged: Acknowledged): void {
     const { connection, onLost, logger } = this.#options;
     if (stream !== streamNames(connection.prefix).calls) return;
-    const since = this.#tail.lostSince(state.last_seq, known);
+    const since = this.#tail.lostSince(state.last_seq, acknowledged);
     if (since === undefined) return;
+    connection.forgetAcknowledged(stream);
     logger.error({ stream, since, lastSequence: state.last_seq }, 'NATS has lost events');
     onLost(since);
   }

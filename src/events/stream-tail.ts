@@ -1,6 +1,9 @@
 // Notices that a stream has lost its last messages: its last sequence is then lower than before.
 // NATS acknowledges messages that aren't on the disk yet, so this happens if a machine fails, or if
-// a server gets an older copy of its data.
+// a server gets an older copy of its data. On a busy stream, new messages may have taken the place of
+// the lost ones before we look, so the publisher's acknowledgements count too.
+
+import type { Acknowledged } from './acknowledged-publishing.ts';
 
 /** At one check every 15 s, this covers four hours. */
 const maxSamples = 1_000;
@@ -14,19 +17,26 @@ export class StreamTail {
   readonly #samples: Sample[] = [];
 
   /**
-   * Compares the stream's last sequence with earlier ones.
+   * Compares the stream's last sequence with earlier ones. After a loss, forget what the stream had
+   * acknowledged before.
    *
-   * @param known the highest sequence that the stream is known to have had
+   * @param acknowledged what the stream had acknowledged before its last sequence was read
    * @returns since when messages may be lost, or undefined if the stream has lost none
    */
-  lostSince(sequence: number, known: number, now = new Date()): Date | undefined {
+  lostSince(
+    sequence: number,
+    { sequence: known, reused }: Acknowledged,
+    now = new Date(),
+  ): Date | undefined {
     const highest = Math.max(known, this.#samples.at(-1)?.sequence ?? 0);
-    const kept = this.#samples.findLast((sample) => sample.sequence <= sequence);
+    const isLost = sequence < highest || reused !== undefined;
+    const whole = reused === undefined ? sequence : Math.min(sequence, reused - 1);
+    const kept = this.#samples.findLast((sample) => sample.sequence <= whole);
     const from = (kept ?? this.#samples[0])?.at ?? now;
     // After a loss, the later samples are no longer true.
-    if (sequence < highest) this.#samples.splice(0);
+    if (isLost) this.#samples.splice(0);
     this.#samples.push({ sequence, at: now });
     if (this.#samples.length > maxSamples) this.#samples.shift();
-    return sequence < highest ? new Date(from.getTime() - marginMs) : undefined;
+    return isLost ? new Date(from.getTime() - marginMs) : undefined;
   }
 }

@@ -44,6 +44,26 @@ describe('messages for streams', () => {
     expect((await manager.streams.info(prefix)).state.messages).toBe(1);
   });
 
+  test('tell the last sequence of their stream, and whether the stream has used one twice', async () => {
+    const { messages, manager, prefix } = await newStream();
+    await messages.put(`${prefix}.a`, 'one', { id: 'id-1' });
+    await messages.put(`${prefix}.a`, 'two');
+    await messages.put(`${prefix}.a`, 'one', { id: 'id-1' });
+    expect(messages.acknowledged(prefix)).toMatchObject({ sequence: 2 });
+    expect(messages.acknowledged(prefix).reused).toBeUndefined();
+
+    // The stream loses both messages, and stores more than it has lost.
+    await manager.streams.delete(prefix);
+    await manager.streams.add({ name: prefix, subjects: [`${prefix}.>`] });
+    for (const payload of ['three', 'four', 'five']) await messages.put(`${prefix}.a`, payload);
+    expect(messages.acknowledged(prefix)).toMatchObject({ sequence: 3, reused: 1 });
+
+    messages.forgetAcknowledged(prefix);
+    await messages.put(`${prefix}.a`, 'six');
+    expect(messages.acknowledged(prefix)).toMatchObject({ sequence: 4 });
+    expect(messages.acknowledged(prefix).reused).toBeUndefined();
+  });
+
   test('carry only the headers that are defined', async () => {
     const { messages, manager, prefix } = await newStream();
 
