@@ -26,6 +26,7 @@ import { SecondLegs } from '../dialout/second-legs.ts';
 import { eventsOfCall } from '../events/call-stream.ts';
 import { sendDialHint, serveDialHints } from '../events/hints.ts';
 import { isAway } from '../events/nats-away.ts';
+import { streamNames } from '../events/subjects.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { traceHeadersOf } from '../lib/trace-context.ts';
 import { owedFor } from '../notifier/owed.ts';
@@ -222,7 +223,8 @@ function openRecovery(
       // If the database has been restored from a backup, the stream may contain events that the
       // database lacks. But a call must not wait for its end until a stream is back.
       eventsOnStream: async (call) => {
-        if (!connection.connected()) return [];
+        const { calls } = streamNames(connection.prefix);
+        if (!connection.connected() || connection.streams.isAway(calls)) return [];
         return await eventsOfCall(connection, call).catch((error: unknown) => {
           if (!isAway(error)) throw error;
           logger.warn({ err: error, callId: call.callId }, 'cannot read the events of a call');

@@ -1,12 +1,13 @@
 // Publishes events again that NATS has lost, without anybody asking: when the calls stream is found
-// to have lost its last messages, and after a start. One node at a time compares all calls. The
-// others only add the last events of their own live calls. The database doesn't yet know that these
-// were published.
+// to have lost its last messages, and after a start. One node at a time compares all calls. Until it
+// is their turn, the others only add the last events of their own live calls, of which the database
+// doesn't know yet that they were published.
 
 import type { CallId } from '../calls/contract/identity.ts';
+import { type Compared, Losses } from '../events/losses.ts';
 import { earliestLost } from '../events/lost-tail.ts';
 import type { EventRelay } from '../events/relay.ts';
-import { type RepairResult, repairEvents } from '../events/repair.ts';
+import { repairEvents } from '../events/repair.ts';
 import { streamNames } from '../events/subjects.ts';
 import { readContextFacts } from '../interactions/context-facts.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
@@ -35,27 +36,20 @@ type Parts = {
 export function openEventRepair(environment: Environment, parts: Parts): void {
   const { logger, closers } = environment;
   const { connection } = parts.events;
-  /** Messages since this time may be lost. */
-  let lostSince: Date | undefined;
+  const losses = new Losses();
   let isTailChecked = false;
-  const note = (since: Date): void => {
-    if (lostSince === undefined || since < lostSince) lostSince = since;
-  };
-  parts.events.onLost(note);
+  parts.events.onLost((since) => losses.note(since));
   const work = async (stopped: AbortSignal): Promise<void> => {
     const { calls } = streamNames(connection.prefix);
     if (!connection.connected() || connection.streams.isAway(calls)) return;
     if (!isTailChecked) {
       const since = await tailLostSince(parts);
       isTailChecked = true;
-      if (since !== undefined) note(since);
+      if (since !== undefined) losses.note(since);
     }
-    const since = lostSince;
-    if (since === undefined) return;
-    logger.warn({ since }, 'publishing the events that NATS has lost');
-    const result = await repair(environment, parts, since, stopped);
-    if (lostSince === since) lostSince = undefined;
-    logger.warn({ since, ...result }, 'published the events that NATS had lost');
+    await losses.repair((since, isOwnDone) =>
+      repair(environment, parts, { since, isOwnDone, stopped }),
+    );
   };
   const repetition = repeat({ name: 'event repair', everyMs: intervalMs, logger }, work);
   closers.add('event repair', () => repetition.stop());
@@ -72,17 +66,20 @@ async function tailLostSince({ storage, events }: Parts): Promise<Date | undefin
 async function repair(
   { config, logger }: Environment,
   { storage, events, contexts, relay }: Parts,
-  since: Date,
-  stopped: AbortSignal,
-): Promise<RepairResult> {
+  how: { readonly since: Date; readonly isOwnDone: boolean; readonly stopped: AbortSignal },
+): Promise<Compared> {
+  const { since, isOwnDone, stopped } = how;
   const { publishedCalls, database } = storage;
   const writer = new ContextWriter({
     contexts,
     readFacts: (callId) => readContextFacts(database.pool, callId),
   });
   return await withLock(storage, config.databaseUrl === undefined, async (isHeld) => {
+    const compared: Compared = isHeld ? 'all' : 'own';
+    if (!isHeld && isOwnDone) return compared;
+    logger.warn({ since, compared }, 'publishing the events that NATS has lost');
     const ownerId = isHeld ? undefined : config.ownerId;
-    return await repairEvents(
+    const result = await repairEvents(
       {
         ...{ connection: events.connection, logger },
         page: (query) => publishedCalls.page({ ...query, ownerId }),
@@ -92,6 +89,8 @@ async function repair(
       },
       { since, stopped },
     );
+    logger.warn({ since, compared, ...result }, 'published the events that NATS had lost');
+    return compared;
   });
 }
 
@@ -108,13 +107,9 @@ async function withLock<Result>(
       'select pg_try_advisory_lock($1::bigint) as held',
       [lockId],
     );
-    const isHeld = rows[0]?.held === true;
-    try {
-      return await work(isHeld);
-    } finally {
-      if (isHeld) await client.query('select pg_advisory_unlock($1::bigint)', [lockId]);
-    }
+    return await work(rows[0]?.held === true);
   } finally {
-    client.release();
+    // Closes the connection, which releases the lock. After an outage, the connection may be dead.
+    client.release(true);
   }
 }

@@ -43,23 +43,28 @@ export type IndexOptions = {
   readonly lastSequence: number;
   /** Decides by a call's id, without `call-`, whether to keep its events. */
   readonly includes: (call: string) => boolean;
+  readonly stopped?: AbortSignal | undefined;
 };
 
-/** @throws Error if the stream stops responding */
+/**
+ * Reads the whole index or nothing. With a part of it, a repair would publish events twice.
+ *
+ * @throws Error if the stream stops responding, or if the signal aborts
+ */
 export async function readEventIndex(
   connection: EventConnection,
-  { since, lastSequence, includes }: IndexOptions,
+  { since, lastSequence, includes, stopped }: IndexOptions,
 ): Promise<EventIndex> {
   const index = new EventIndex();
   const consumer = await consumerSince(connection, since);
   const { num_pending: pending } = await consumer.info();
   if (pending === 0) return index;
   const messages = await consumer.consume();
+  const stop = (): void => messages.stop();
+  stopped?.addEventListener('abort', stop, { once: true });
   let lastMs = performance.now();
-  let isSilent = false;
   const watch = setInterval(() => {
-    isSilent = performance.now() - lastMs > silenceTimeoutMs;
-    if (isSilent) messages.stop();
+    if (performance.now() - lastMs > silenceTimeoutMs) stop();
   }, watchIntervalMs);
   try {
     for await (const message of messages) {
@@ -69,10 +74,11 @@ export async function readEventIndex(
     }
   } finally {
     clearInterval(watch);
+    stopped?.removeEventListener('abort', stop);
     await messages.close();
   }
-  if (isSilent) throw new Error('the calls stream does not respond');
-  return index;
+  stopped?.throwIfAborted();
+  throw new Error('the calls stream does not respond');
 }
 
 async function consumerSince(

@@ -140,6 +140,7 @@ class Repair {
         since,
         lastSequence: this.#lastSequence,
         includes,
+        stopped: this.#options.stopped,
       });
       await this.#compare(index, includes);
     }

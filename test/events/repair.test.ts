@@ -6,6 +6,7 @@ import { nanos } from '@nats-io/transport-node';
 import { describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
+import { readEventIndex } from '../../src/events/event-index.ts';
 import { createPublisher } from '../../src/events/publisher.ts';
 import { type RepairOptions, repairEvents } from '../../src/events/repair.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
@@ -127,6 +128,23 @@ describe('a repair', () => {
 
     expect(await idsOn(connection)).toHaveLength(200);
     expect(results.map(({ published }) => published).reduce((a, b) => a + b)).toBe(200);
+  });
+
+  test('reads the whole stream or gives up, because with a part it would publish events twice', async () => {
+    const connection = await newStreams();
+    const calls = Array.from({ length: 100 }, () => wholeCall());
+    await publish(connection, calls.flat());
+    const stopping = new AbortController();
+
+    const reading = readEventIndex(connection, {
+      ...{ since: longAgo, lastSequence: 400, stopped: stopping.signal },
+      includes: () => {
+        stopping.abort();
+        return true;
+      },
+    });
+
+    await expect(reading).rejects.toThrow('aborted');
   });
 
   async function newStreams(): Promise<EventConnection> {
