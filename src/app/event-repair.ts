@@ -1,7 +1,7 @@
 // Publishes events again that NATS has lost, without anybody asking: when the calls stream is found
-// to have lost its last messages, and after a start. One node at a time compares all calls. Until it
-// is their turn, the others only add the last events of their own live calls, of which the database
-// doesn't know yet that they were published.
+// to have lost its last messages, and after a start. One node at a time compares all calls. Until
+// it's their turn, the others only add the last events of their own live calls, of which the
+// database doesn't know yet that they were published.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import { type Compared, Losses } from '../events/losses.ts';

@@ -1,7 +1,7 @@
 // Notices that a stream has lost its last messages: its last sequence is then lower than before.
 // NATS acknowledges messages that aren't on the disk yet, so this happens if a machine fails, or if
-// a server gets an older copy of its data. On a busy stream, new messages may have taken the place of
-// the lost ones before we look, so the publisher's acknowledgements count too.
+// a server gets an older copy of its data. On a busy stream, new messages may have taken the place
+// of the lost ones before we look, so the publisher's acknowledgements count too.
 
 import type { Acknowledged } from './acknowledged-publishing.ts';
 
