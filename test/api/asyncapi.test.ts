@@ -104,6 +104,13 @@ describe('/asyncapi.json', () => {
     }
   });
 
+  test('names the conversation in every event, on NATS, too', () => {
+    for (const { name, examples } of eventMessages()) {
+      for (const { payload } of examples)
+        expect(payload, name).toMatchObject({ conversationId: exampleIdentity.conversationId });
+    }
+  });
+
   test('has an example of each message, which matches its schema', () => {
     for (const [key, { name, examples }] of Object.entries(document.components.messages)) {
       const validate = validatorOfPayload(key);

@@ -1,7 +1,7 @@
 // The form of a call's events on NATS. A stream holds millions of them, so a message doesn't repeat
-// what its subject (account, bot and call), its `Nats-Msg-Id` header (the event's id) or another
-// message of the call says: only the first and the last one name the request, the conversation and
-// the app.
+// what its subject (account, bot and call) or its `Nats-Msg-Id` header (the event's id) says, and
+// only a call's first and last message name the request and the app. Every message names the
+// conversation, because bot flows find their conversation by it.
 
 import { z } from 'zod';
 import {
@@ -21,17 +21,16 @@ const namesCall = (type: CallEventType): boolean => type === 'queued' || isEnd({
 /** The schema of an event's message on NATS. */
 export function publishedEventSchema(type: CallEventType) {
   const { data } = callEventSchema(type).shape;
-  const members = z.object({ type: z.literal(type), time, eventSequence, data });
-  return namesCall(type) ? members.extend({ sid, conversationId, appId }) : members;
+  const members = z.object({ type: z.literal(type), time, eventSequence, conversationId, data });
+  return namesCall(type) ? members.extend({ sid, appId }) : members;
 }
 
 /** Returns the body of an event's message on NATS. */
 export function publishedEvent(event: CallEvent) {
   return {
     ...{ type: event.type, time: event.time, eventSequence: event.eventSequence },
-    ...(namesCall(event.type)
-      ? { sid: event.sid, conversationId: event.conversationId, appId: event.appId }
-      : {}),
+    conversationId: event.conversationId,
+    ...(namesCall(event.type) ? { sid: event.sid, appId: event.appId } : {}),
     data: event.data,
   };
 }
