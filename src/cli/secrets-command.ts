@@ -70,17 +70,24 @@ async function untilUsed(access: AdminAccess, interrupted: AbortSignal): Promise
 
 type How = { readonly dryRun: boolean };
 
-/** Returns how many values are still not sealed with the current key. */
+/**
+ * Returns how many values are still not sealed with the current key.
+ *
+ * @throws CliError if every run has found more values, because then others may follow
+ */
 async function runUntilDone(context: CliContext, access: AdminAccess, how: How): Promise<number> {
-  let left = 0;
-  for (let run = 0; run < maxRuns; run += 1) {
+  for (let run = 1; ; run += 1) {
     const found = await runThrough(context, access, how);
     print(context, found, how);
     const { replaced, busy, unreadable } = sumOf(found);
-    left = busy + unreadable;
-    if (replaced + busy === 0) break;
+    if (replaced + busy === 0) return unreadable;
+    if (run === maxRuns && replaced > 0) {
+      throw new CliError(
+        'A gateway still seals with another key. Keep SECRETS_KEY_PREVIOUS, restart that gateway with SECRETS_KEY, and run this again.',
+      );
+    }
+    if (run === maxRuns) return busy + unreadable;
   }
-  return left;
 }
 
 async function runOnce(context: CliContext, access: AdminAccess, how: How): Promise<number> {

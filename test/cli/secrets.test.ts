@@ -143,6 +143,20 @@ describe('on PostgreSQL', () => {
     expect(await reencrypt(env, { force: true })).toContain(done);
   });
 
+  test('does not say that the previous key can go while values with it keep coming', async () => {
+    const { database, env } = await openPlace();
+    // Does what a gateway that seals with the previous key may do.
+    await database.pool.query(
+      `create function put_back() returns trigger language plpgsql as
+         'begin new.stream_query := old.stream_query; return new; end';
+       create trigger put_back before update on bots for each row execute function put_back()`,
+    );
+
+    await expect(reencrypt(env)).rejects.toThrow(
+      'A gateway still seals with another key. Keep SECRETS_KEY_PREVIOUS',
+    );
+  });
+
   test('names the key of secrets that it cannot open, and asks to keep the previous key', async () => {
     const { where } = await openPlace();
     const third = { ...where, SECRETS_KEY: 'ab'.repeat(32), SECRETS_KEY_PREVIOUS: hex(newKey) };
