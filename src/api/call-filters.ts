@@ -189,6 +189,8 @@ function periodOf({ from, to, day: only, timeZone: zone = 'UTC' }: PeriodQuery):
 /** The longest period of a summary: a quarter of a year. */
 const maxSummaryDays = 92;
 const dayMs = 86_400_000;
+/** The quarter in which daylight saving time ends is an hour longer. */
+const maxSummaryMs = maxSummaryDays * dayMs + 3_600_000;
 
 const onQuarter = (text: string | undefined): boolean =>
   text === undefined || Date.parse(text) % slotMs === 0;
@@ -211,13 +213,10 @@ export const summaryQuery = z
     path: ['from'],
     message: '`from` and `to` need each other',
   })
-  .refine(
-    ({ from = '', to = '' }) => !(Date.parse(to) - Date.parse(from) > maxSummaryDays * dayMs),
-    {
-      path: ['to'],
-      message: `must be at most ${maxSummaryDays} days after \`from\``,
-    },
-  );
+  .refine(({ from = '', to = '' }) => !(Date.parse(to) - Date.parse(from) > maxSummaryMs), {
+    path: ['to'],
+    message: `must be at most ${maxSummaryDays} days after \`from\``,
+  });
 
 export function toSummaryPeriod(query: z.output<typeof summaryQuery>, now: Date): SummaryPeriod {
   const { timeZone: zone } = query;

@@ -137,6 +137,14 @@ describe.each(lists)('GET %s/summary', (path) => {
     ]);
   });
 
+  test('may be of a whole quarter, also if daylight saving time ends in it', async () => {
+    const [from, to] = ['2026-10-01T00:00:00%2B02:00', '2027-01-01T00:00:00%2B01:00'];
+
+    const response = await ask(`${path}/summary?from=${from}&to=${to}&timeZone=Europe/Berlin`);
+
+    expect(response.statusCode).toBe(200);
+  });
+
   test('is of today without a period', async () => {
     const response = await ask(`${path}/summary?timeZone=Asia/Tokyo`);
 
