@@ -5,7 +5,7 @@
 // - `callIdPrefix`, `idempotencyKey`, `number` and `campaign` are keys of indexes. If a filter has
 //   several of them, the first one chooses the index, and we check the others row by row.
 // - Calls that haven't been settled have an index of their own. It finds all calls that are waiting
-//   or up.
+//   or up, also those of a campaign, whose other calls may be many.
 // - For an outcome, a verdict or the status of an ended call, the totals say which quarters of an
 //   hour have matching settled calls. All others are skipped. A value that no call has is therefore
 //   found out in a moment.
@@ -96,31 +96,32 @@ type Result = { readonly found: readonly Position[]; readonly end: Position | un
 async function searchFrom(search: Search, start: Position | undefined): Promise<Result> {
   const { filter, bounds } = search;
   const source = sourceOf(filter);
-  const usesTotals = canSkip(filter, source);
+  const totals = canSkip(filter, source) ? { source, oldest: await oldestCall(search) } : undefined;
   const budget = budgetOf(bounds);
   // Calls may settle at any time, so we look at the unsettled ones first. Otherwise we might miss a
   // call that settles in between.
-  const unsettled = usesTotals ? await examineUnsettled(search, start) : nothing;
-  const found = new Map<string, Position>();
-  const add = (one: Position): void => {
-    found.set(one.callId, one);
-  };
-  unsettled.found.forEach(add);
+  const unsettled = totals === undefined ? nothing : await examineUnsettled(search, start);
+  const byId = new Map(unsettled.found.map((one) => [one.callId, one]));
   let end = start;
-  let examined: Examined;
-  do {
+  for (;;) {
     const whole = { before: end, from: undefined, rows: budget.rows() };
-    const window = usesTotals ? await skipTo(search, source, whole) : whole;
-    examined = window === undefined ? nothing : await examine(search, source, window);
-    examined.found.forEach(add);
-    end = examined.end ?? (window?.from && beginningOf(window.from));
+    const window = totals === undefined ? whole : await skipTo(search, totals, whole);
+    const examined = await examine(search, source, window);
+    for (const one of examined.found) byId.set(one.callId, one);
+    end = endOf(examined, window);
     budget.spend(examined);
-  } while (end !== undefined && found.size <= filter.limit && !budget.isSpent());
-  const reached = newer(end, unsettled.end);
-  return {
-    found: [...found.values()].filter((one) => isWithin(one, reached)).sort(compare),
-    end: reached,
-  };
+    // Beyond the end of the unsettled calls, we don't know all matches.
+    const reached = newer(end, unsettled.end);
+    const found = [...byId.values()].filter((one) => isWithin(one, reached));
+    const isPageFull = found.length > filter.limit;
+    if (end === undefined || reached !== end || isPageFull || budget.isSpent())
+      return { found: found.sort(compare), end: reached };
+  }
+}
+
+/** A window that isn't full has been examined down to its beginning. */
+function endOf({ end }: Examined, window: Window | undefined): Position | undefined {
+  return end ?? (window?.from && beginningOf(window.from));
 }
 
 const nothing: Examined = { found: [], end: undefined, examined: 0 };
@@ -161,7 +162,8 @@ function keyOf(filter: CallFilter): KeyFilter | undefined {
 function sourceOf(filter: CallFilter): Source {
   const { state = 'ended', status = 'completed' } = filter;
   const isOpen = state !== 'ended' || callStates.some((open) => open === status);
-  return keyOf(filter) ?? (isOpen ? 'unsettled' : 'bots');
+  const key = keyOf(filter);
+  return isOpen && (key ?? 'campaign') === 'campaign' ? 'unsettled' : (key ?? 'bots');
 }
 
 /** Whether the totals tell where settled calls with this outcome, verdict or status are. */
@@ -170,23 +172,43 @@ function canSkip({ outcome, verdict, status }: CallFilter, source: Source): bool
   return isInTotals && (source === 'bots' || source === 'campaign');
 }
 
+type Totals = { readonly source: Source; readonly oldest: Date | undefined };
+
 /** Slots of the totals that we read at once, for each outcome, status and verdict. */
 const maxSlots = 64;
 /** We examine a gap between slots rather than skip it if it isn't longer than this. */
 const maxGapMs = 4 * slotMs;
 
 /**
+ * Returns when the oldest call of the period was accepted. The totals go back much further than the
+ * calls, so without this, a search would go on through periods whose calls have been deleted.
+ *
+ * @returns undefined if there are no calls
+ */
+async function oldestCall({ queries, filter }: Search): Promise<Date | undefined> {
+  const { rows } = await queries.query<{ oldest: Date | null }>(
+    sql`select greatest(min(accepted_at), ${filter.acceptedFrom ?? null}) as oldest from calls`,
+  );
+  return rows[0]?.oldest ?? undefined;
+}
+
+/**
  * Moves a window to the newest quarters of an hour that may have matching calls.
  *
  * @returns undefined if no settled call before the window matches
  */
-async function skipTo(search: Search, source: Source, window: Window): Promise<Window | undefined> {
-  const slots = await newestSlots(search, window.before);
+async function skipTo(
+  search: Search,
+  { source, oldest }: Totals,
+  window: Window,
+): Promise<Window | undefined> {
+  const slots = oldest === undefined ? [] : await newestSlots(search, window.before, oldest);
   const [newest] = slots;
-  if (newest === undefined) return undefined;
+  if (oldest === undefined || newest === undefined) return undefined;
   const before = older(window.before, beginningOf(new Date(newest.getTime() + slotMs)));
+  const from = beginningOfRun(slots, newest);
   // A campaign may be small, so we don't stop at gaps.
-  return { ...window, before, ...(source === 'bots' && { from: beginningOfRun(slots, newest) }) };
+  return { ...window, before, ...(source === 'bots' && from > oldest && { from }) };
 }
 
 /** Returns the oldest slot that no long gap separates from the newest one. */
@@ -203,13 +225,13 @@ function beginningOfRun(slots: readonly Date[], newest: Date): Date {
 async function newestSlots(
   { queries, scope, filter }: Search,
   before: Position | undefined,
+  oldest: Date,
 ): Promise<readonly Date[]> {
-  const { outcome, status, verdict, acceptedFrom } = filter;
-  const oldest = acceptedFrom && new Date(acceptedFrom.getTime() - slotMs);
+  const { outcome, status, verdict } = filter;
   const isExclusive = before?.callId === '';
   const period = all([
     inScope(scope),
-    oldest && sql`slot > ${oldest}`,
+    sql`slot > ${new Date(oldest.getTime() - slotMs)}`,
     before && (isExclusive ? sql`slot < ${before.acceptedAt}` : sql`slot <= ${before.acceptedAt}`),
   ]);
   const { rows } = await queries.query<{ slot: Date }>(sql`
@@ -244,7 +266,12 @@ type WindowColumns = {
   readonly found_at: readonly Date[] | null;
 };
 
-async function examine(search: Search, source: Source, window: Window): Promise<Examined> {
+async function examine(
+  search: Search,
+  source: Source,
+  window: Window | undefined,
+): Promise<Examined> {
+  if (window === undefined) return nothing;
   const { scope, filter } = search;
   if (source === 'bots') return await examineBots(search, window);
   if (source === 'unsettled') return await examineUnsettled(search, window.before, window.rows);

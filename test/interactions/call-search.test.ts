@@ -45,11 +45,30 @@ async function fill(pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ call_id: CallId }>(
     `select call_id from calls where ended_at is not null and sid::integer % 11 > 0`,
   );
-  const settling = new Settling(pool, 'a', () => false, silentLogger);
-  for (const { call_id: callId } of rows) settling.settle(callId);
-  await settling.stop();
+  await settle(
+    pool,
+    rows.map((row) => row.call_id),
+  );
   await pool.query('analyze calls');
   await pool.query('analyze call_totals');
+}
+
+async function settle(pool: Pool, callIds: readonly CallId[]): Promise<void> {
+  const settling = new Settling(pool, 'a', () => false, silentLogger);
+  for (const callId of callIds) settling.settle(callId);
+  await settling.stop();
+}
+
+/** Turns ended calls into unsettled ones with another outcome. Returns their ids. */
+async function reject(pool: Pool, numbers: readonly number[]): Promise<readonly CallId[]> {
+  const { rows } = await pool.query<{ call_id: CallId }>(
+    `with rejected as (
+       update calls set outcome = 'rejected', end_published_at = null
+       where sid::integer = any($1) returning sid, call_id)
+     select call_id from rejected order by sid::integer`,
+    [numbers],
+  );
+  return rows.map((row) => row.call_id);
 }
 
 type Condition = { readonly filter: Partial<CallFilter>; readonly sql: string };
@@ -180,5 +199,66 @@ describe.each(databaseKinds)('a search on %s', (kind) => {
     expect(page.callIds).toEqual([]);
     expect(page.nextCursor).toBeDefined();
     expect(page.searched.from).toMatch(/^2026-11-24/);
+  });
+
+  test('ends at the oldest call, although the totals go back further', async () => {
+    await using database = await openTestDatabase(kind);
+    const { pool } = database;
+    await fill(pool);
+    const acceptedTo = new Date(newest.getTime() - 6 * 3_600_000);
+    await pool.query('delete from calls where accepted_at < $1', [acceptedTo]);
+    const scope = { accountId: 'acme', botIds: 'all' } as const;
+
+    const page = await findCalls(pool, scope, { limit: 50, outcome: 'busy', acceptedTo }, tight);
+
+    expect(page).toEqual({ callIds: [], searched: { to: acceptedTo.toISOString() } });
+  });
+
+  test('fills a page, although further unsettled calls match', async () => {
+    await using database = await openTestDatabase(kind);
+    const { pool } = database;
+    await fill(pool);
+    await reject(pool, [300, 340, 380]);
+    const settled = await reject(pool, [40, 80]);
+    await settle(pool, settled);
+    const scope = { accountId: 'acme', botIds: 'all' } as const;
+
+    const page = await findCalls(pool, scope, { limit: 2, outcome: 'rejected' }, wide);
+
+    expect(page).toMatchObject({ callIds: settled });
+  });
+
+  test('finds the open calls of a campaign without its ended ones', async () => {
+    await using database = await openTestDatabase(kind);
+    const { pool } = database;
+    await fill(pool);
+    await pool.query(`update calls set request = request || '{"campaign": "all"}'`);
+    const { rows } = await pool.query<{ call_id: string }>(
+      `select call_id from calls where account_id = 'acme' and state = 'dialing' order by accepted_at desc, call_id desc`,
+    );
+    const scope = { accountId: 'acme', botIds: 'all' } as const;
+
+    for (const filter of [{ state: 'dialing' }, { status: 'dialing' }] as const) {
+      expect(
+        await findCalls(pool, scope, { limit: 50, campaign: 'all', ...filter }, tight),
+      ).toEqual({ callIds: rows.map((row) => row.call_id), searched: {} });
+    }
+  });
+
+  test('does not go on before the beginning of its period', async () => {
+    await using database = await openTestDatabase(kind);
+    await fill(database.pool);
+    const acceptedFrom = new Date('2026-11-24T09:20:00.000Z');
+    const scope = { accountId: 'acme', botIds: 'all' } as const;
+
+    const page = await findCalls(
+      database.pool,
+      scope,
+      { limit: 50, outcome: 'busy', acceptedFrom },
+      tight,
+    );
+
+    expect(page).toMatchObject({ searched: { from: acceptedFrom.toISOString() } });
+    expect(page).not.toHaveProperty('nextCursor');
   });
 });
