@@ -168,6 +168,8 @@ async function makeServer(name: PairServer['name'], parent: string): Promise<Own
       await call('pg_basebackup', ['-D', data, '-R', '--checkpoint=fast', '--no-sync', '-d', from]);
     },
     start: async () => {
+      // A server that ended by itself, e.g. because its disk was full, has left its shell behind.
+      await kill();
       const settings = [
         ...['listen_addresses=127.0.0.1', `port=${port}`, `unix_socket_directories=${folder}`],
         ...['max_connections=400', 'shared_buffers=32MB', 'wal_keep_size=1GB', 'fsync=off'],
