@@ -46,15 +46,18 @@ export async function listCalls(context: CliContext, options: ListCallsOptions):
     const pages = pagesOf(client.overview(options.bot), query);
     const { count, more, last } = await printCalls(context, pages, format, Number(options.limit));
     if (context.interrupted.aborted) return;
-    if (more) context.note('There are more calls; raise --limit to list them.');
+    if (more) context.note('There may be more calls; raise --limit to list them.');
     else if (last?.nextCursor !== undefined) noteUnfinished(context, last);
     else if (count === 0) context.note('No calls.');
   });
 }
 
-/** Prints up to `limit` calls. `more` says whether there are others. */
-async function printCalls(
-  context: CliContext,
+/**
+ * Prints up to `limit` calls. `more` says that the list may go on. We don't search for the next
+ * call only to find that out, because a search can take long.
+ */
+export async function printCalls(
+  context: Pick<CliContext, 'print' | 'interrupted'>,
   pages: AsyncIterable<CallPage>,
   format: (call: CallSummary) => string,
   limit: number,
@@ -66,7 +69,8 @@ async function printCalls(
     for (const call of shown) context.print(format(call));
     count += shown.length;
     last = page;
-    const more = shown.length < page.calls.length;
+    const isFull = count === limit;
+    const more = shown.length < page.calls.length || (isFull && page.nextCursor !== undefined);
     if (more || context.interrupted.aborted) return { count, more };
   }
   return { count, more: false, ...(last === undefined ? {} : { last }) };

@@ -23,10 +23,14 @@ export function CallsPage() {
   const [isDialing, setDialing] = useState(false);
   const { value: page, error, again } = useCalls(filter, cursors.at(-1));
   const isFiltered = Object.keys(filter).length > 0;
+  /** The cursors belong to the list with the filters before. */
+  const filterBy = (wanted) => {
+    setFilter(wanted);
+    setCursors([]);
+  };
   const change = (name, value) => {
     const { [name]: _before, ...others } = filter;
-    setFilter(value === '' ? others : { ...others, [name]: value });
-    setCursors([]);
+    filterBy(value === '' ? others : { ...others, [name]: value });
   };
   return html`
     <div class="bar">
@@ -51,7 +55,7 @@ export function CallsPage() {
     ${isDialing && html`<${DialForm} onClose=${() => setDialing(false)} />`}
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${page && page.calls.length > 0 && html`<${CallTable} calls=${page.calls} />`}
-    ${page && page.calls.length === 0 && html`<${NoCalls} isFiltered=${isFiltered} page=${page} clear=${() => setFilter({})} />`}
+    ${page && page.calls.length === 0 && html`<${NoCalls} isFiltered=${isFiltered} page=${page} clear=${() => filterBy({})} />`}
     ${
       page &&
       (cursors.length > 0 || page.nextCursor) &&
