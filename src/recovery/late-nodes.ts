@@ -5,7 +5,8 @@
 // A late process that this process may mark as lost is in one of these states:
 //
 // asked: it's asked in every sweep, at most for a second. If it answers, nothing happens. Otherwise
-// it becomes lost.
+// it becomes lost: at once if it has never answered, and after the third miss in a row if it has.
+// It may be asked three hundred times, and a single lost packet mustn't hang up its calls.
 //
 // yielding: it has answered for five minutes, during which this process could renew and it
 // couldn't. It can't store anything, and nobody can command its calls on another node, so it's told
@@ -50,15 +51,24 @@ export type LateNodePorts = {
  * busy to carry calls.
  */
 export const answerTimeoutMs = 1_000;
+/** A process that has answered before is gone after this many misses in a row. */
+const maxMissed = 3;
 /** How long a process may answer without renewing its lease, while this process can renew. */
 const yieldAfterMs = 300_000;
 /** A process that yields hangs up for 3 s (`src/app/calls.ts`) and exits. */
 const yieldTimeoutMs = 10_000;
 
+type Known = {
+  /** The last answer. */
+  readonly state: AliveState;
+  /** How many questions have had no answer since. */
+  readonly missed: number;
+};
+
 export class LateNodes {
   readonly #ports: LateNodePorts;
-  /** The processes that were late and alive in the last sweep. */
-  #alive = new Map<string, AliveState>();
+  /** The processes that were late in the last sweep and have answered. */
+  #known = new Map<string, Known>();
 
   constructor(ports: LateNodePorts) {
     this.#ports = ports;
@@ -71,29 +81,35 @@ export class LateNodes {
   async expire(): Promise<readonly string[]> {
     const { store } = this.#ports;
     const late = await store.findLate();
-    const alive = new Map<string, AliveState>();
+    const known = new Map<string, Known>();
     // A cluster has few processes, so we can ask all late ones at once.
     const asking = late.map(async (one) => {
-      const state = await this.#ask(one);
-      if (state === undefined) return [one.ownerId];
-      this.#logChange(one, state);
-      alive.set(one.ownerId, state);
+      const now = await this.#ask(one);
+      if (now === undefined) return [one.ownerId];
+      this.#logChange(one, now.state);
+      known.set(one.ownerId, now);
       return [];
     });
     const gone = (await Promise.all(asking)).flat();
-    this.#alive = alive;
+    this.#known = known;
     return gone.length === 0 ? [] : await store.expireOthers(gone);
   }
 
   /** @returns undefined if the process is gone */
-  async #ask(late: LateProcess): Promise<AliveState | undefined> {
+  async #ask(late: LateProcess): Promise<Known | undefined> {
     if (late.lateMs > yieldAfterMs + yieldTimeoutMs) return undefined;
     const wants: Wanted = late.lateMs > yieldAfterMs ? 'yield' : 'life';
-    return await this.#ports.deliver(late, createQuestion(late, wants), answerTimeoutMs);
+    const question = createQuestion(late, wants);
+    const state = await this.#ports.deliver(late, question, answerTimeoutMs);
+    if (state !== undefined) return { state, missed: 0 };
+    const before = this.#known.get(late.ownerId);
+    // A process that yields exits and then doesn't answer.
+    if (before?.state !== 'alive' || before.missed + 1 >= maxMissed) return undefined;
+    return { ...before, missed: before.missed + 1 };
   }
 
   #logChange({ ownerId: node, lateMs }: LateProcess, state: AliveState): void {
-    if (this.#alive.get(node) === state) return;
+    if (this.#known.get(node)?.state === state) return;
     const { logger } = this.#ports;
     if (state === 'alive') {
       logger.warn({ node }, 'a node does not renew its lease, but it answers and keeps its calls');

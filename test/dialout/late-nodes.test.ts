@@ -61,6 +61,22 @@ test('a living process is logged once, not in every sweep', async () => {
   ]);
 });
 
+test('a process that has answered loses its calls only after three misses in a row', async () => {
+  const living = ['b/1'];
+  const { nodes, messages } = rig([late('b/1')], living);
+  const sweep = async (answers: boolean): Promise<readonly string[]> => {
+    living.splice(0, living.length, ...(answers ? ['b/1'] : []));
+    return await nodes.expire();
+  };
+
+  const lost: (readonly string[])[] = [];
+  for (const answers of [true, false, false, true, false, false]) lost.push(await sweep(answers));
+
+  expect(lost.flat()).toEqual([]);
+  expect(messages()).toHaveLength(1);
+  expect(await sweep(false)).toEqual(['b/1']);
+});
+
 test('a process that answers for five minutes without renewing has to hang up its own calls', async () => {
   const found = [late('a/1', 5 * minuteMs - 1), late('b/1', 5 * minuteMs + 1)];
   const { nodes, lost, yielded } = rig(found, ['a/1', 'b/1']);
