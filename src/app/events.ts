@@ -40,15 +40,16 @@ export async function openEvents(environment: Environment): Promise<Events> {
   closers.add('NATS connection', () => connection.close());
   const { replicas, maxBytes } = config.nats;
   const settings = { ...config.retention, replicas, maxBytes };
+  let backlog: RunningPublisher['backlog'] = () => ({ waitingEvents: 0, oldestWaitingMs: 0 });
   let onLost = (_since: Date): void => undefined;
   const keeper = new StreamKeeper({
     ...{ connection, settings, isAlone, logger },
     onLost: (since) => onLost(since),
+    oldestWaitingMs: () => backlog().oldestWaitingMs,
   });
   closers.add('streams', () => keeper.stop());
   await keeper.start();
   const address = withoutCredentials(url);
-  let backlog: RunningPublisher['backlog'] = () => ({ waitingEvents: 0, oldestWaitingMs: 0 });
   return {
     connection,
     // Programs on this machine may use the private server, but runtime.json doesn't repeat the

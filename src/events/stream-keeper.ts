@@ -35,11 +35,19 @@ export type StreamKeeperOptions = {
   /** True if no other gateway uses this server. Then we look at its streams less often. */
   readonly isAlone: boolean;
   /**
-   * Called when the calls stream has lost messages that it had acknowledged. Messages since this
-   * time may be lost.
+   * Called when the calls stream has lost messages that it had acknowledged. Events since this time
+   * may be lost.
    */
   readonly onLost: (since: Date) => void;
+  /** For how long the oldest event has been waiting to be published. Default: 0. */
+  readonly oldestWaitingMs?: () => number;
   readonly logger: Logger;
+};
+
+type Before = {
+  readonly acknowledged: Acknowledged;
+  /** Older events are not waiting any more. After an outage, it may be long ago. */
+  readonly publishedUntil: Date;
 };
 
 export class StreamKeeper {
@@ -93,9 +101,9 @@ export class StreamKeeper {
     const results = await Promise.all(
       this.#wanted.map(async (wanted) => {
         try {
-          const acknowledged = this.#options.connection.acknowledged(wanted.name);
+          const before = this.#beforeCheck(wanted.name);
           const info = await this.#ensure(wanted, replicas);
-          this.#compare(info, acknowledged);
+          this.#compare(info, before);
           for (const name of silentServers(info)) silent.add(name);
           this.#note(info, replicas);
           return [];
@@ -109,11 +117,22 @@ export class StreamKeeper {
     return results.flat();
   }
 
-  /** `acknowledged` is what the stream had acknowledged before we asked for its state. */
-  #compare({ config: { name: stream }, state }: StreamInfo, acknowledged: Acknowledged): void {
+  /** Call this before asking for the stream's state. */
+  #beforeCheck(stream: string): Before {
+    const { connection, oldestWaitingMs = () => 0 } = this.#options;
+    return {
+      acknowledged: connection.acknowledged(stream),
+      publishedUntil: new Date(Date.now() - oldestWaitingMs()),
+    };
+  }
+
+  #compare(
+    { config: { name: stream }, state }: StreamInfo,
+    { acknowledged, publishedUntil }: Before,
+  ): void {
     const { connection, onLost, logger } = this.#options;
     if (stream !== streamNames(connection.prefix).calls) return;
-    const since = this.#tail.lostSince(state.last_seq, acknowledged);
+    const since = this.#tail.lostSince(state.last_seq, acknowledged, publishedUntil);
     if (since === undefined) return;
     connection.forgetAcknowledged(stream);
     logger.error({ stream, since, lastSequence: state.last_seq }, 'NATS has lost events');

@@ -10,7 +10,11 @@ const maxSamples = 1_000;
 /** By the time of a check, others may already have published again after the loss. */
 const marginMs = 5 * 60_000;
 
-type Sample = { readonly sequence: number; readonly at: Date };
+type Sample = {
+  readonly sequence: number;
+  /** No event that is published later is older than this. */
+  readonly publishedUntil: Date;
+};
 
 export class StreamTail {
   /** The stream's last sequence at each check, oldest first. */
@@ -21,21 +25,22 @@ export class StreamTail {
    * acknowledged before.
    *
    * @param acknowledged what the stream had acknowledged before its last sequence was read
-   * @returns since when messages may be lost, or undefined if the stream has lost none
+   * @param publishedUntil the time of the oldest event that was waiting to be published then
+   * @returns since when events may be lost, or undefined if the stream has lost none
    */
   lostSince(
     sequence: number,
     { sequence: known, reused }: Acknowledged,
-    now = new Date(),
+    publishedUntil: Date,
   ): Date | undefined {
     const highest = Math.max(known, this.#samples.at(-1)?.sequence ?? 0);
     const isLost = sequence < highest || reused !== undefined;
     const whole = reused === undefined ? sequence : Math.min(sequence, reused - 1);
     const kept = this.#samples.findLast((sample) => sample.sequence <= whole);
-    const from = (kept ?? this.#samples[0])?.at ?? now;
+    const from = (kept ?? this.#samples[0])?.publishedUntil ?? publishedUntil;
     // After a loss, the later samples are no longer true.
     if (isLost) this.#samples.splice(0);
-    this.#samples.push({ sequence, at: now });
+    this.#samples.push({ sequence, publishedUntil });
     if (this.#samples.length > maxSamples) this.#samples.shift();
     return isLost ? new Date(from.getTime() - marginMs) : undefined;
   }

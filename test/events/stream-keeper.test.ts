@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { startNatsCluster } from '../support/nats-cluster.ts';
 import { forSuite } from '../support/opened.ts';
 
+const minuteMs = 60_000;
 const settings: StreamSettings = { eventDays: 1, contextHours: 1 };
 
 async function connected(url: string, prefix: string): Promise<EventConnection> {
@@ -98,6 +99,32 @@ describe('on a server with a tiny store', () => {
     await streams.delete('filler');
     await published;
     expect(publisher.backlog()).toEqual({ waitingEvents: 0, oldestWaitingMs: 0 });
+    await publisher.stop(1_000);
+  });
+
+  test('events that had waited for long may be among the lost ones', async () => {
+    await using lossy = await startNatsCluster({ servers: 1 });
+    const connection = await connected(lossy.url, 'lossy');
+    const lost: Date[] = [];
+    const keeper = new StreamKeeper({
+      ...{ connection, logger, settings, isAlone: false },
+      onLost: (since) => lost.push(since),
+      oldestWaitingMs: () => 20 * minuteMs,
+    });
+    onTestFinished(() => keeper.stop());
+    const startedAtMs = Date.now();
+    await keeper.start();
+    const publisher = createPublisher(connection, logger);
+    await publisher.publish([eventBuilder().failed()]);
+    const [node] = lossy.nodes;
+    await node?.kill();
+    await node?.wipe();
+    await node?.start();
+
+    await eventually(() => lost.length > 0, 'the loss is noticed');
+    expect(lost[0]?.getTime()).toBeGreaterThanOrEqual(startedAtMs - 25 * minuteMs);
+    expect(lost[0]?.getTime()).toBeLessThan(Date.now() - 24 * minuteMs);
+    expect(connection.acknowledged('lossy_calls')).toEqual({ sequence: 0 });
     await publisher.stop(1_000);
   });
 
