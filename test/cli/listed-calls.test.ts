@@ -1,7 +1,7 @@
 // Tests how `offhook calls` goes through a list. The test supplies the gateway's pages.
 
 import { expect, test } from 'vitest';
-import { printCalls } from '../../src/cli/calls/calls-command.ts';
+import { describeUnfinished, printCalls } from '../../src/cli/calls/calls-command.ts';
 import type { CallPage, CallSummary } from '../../src/interactions/call-queries.ts';
 
 function pageOf(callIds: readonly string[], nextCursor?: string): CallPage {
@@ -39,4 +39,15 @@ test.each([
   ['nowhere', 9, ['a', 'b', 'c'], false, 3],
 ])('the limit ends the list %s', async (_where, limit, lines, more, read) => {
   expect(await printed(pages, limit)).toEqual({ lines, more, read });
+});
+
+test('a search that was given up says how to continue it, without losing calls of the same time', () => {
+  const page = { searched: { from: '2026-11-24T08:00:00.000Z' } };
+
+  expect(describeUnfinished(page, {})).toMatch(
+    / To continue it, add --to 2026-11-24T08:00:00\.001Z\.$/,
+  );
+  expect(describeUnfinished(page, { day: '2026-11-24' })).toMatch(
+    / replace --day by --from, for its beginning, and --to 2026-11-24T08:00:00\.001Z\.$/,
+  );
 });

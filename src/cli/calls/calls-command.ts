@@ -47,7 +47,7 @@ export async function listCalls(context: CliContext, options: ListCallsOptions):
     const { count, more, last } = await printCalls(context, pages, format, Number(options.limit));
     if (context.interrupted.aborted) return;
     if (more) context.note('There may be more calls; raise --limit to list them.');
-    else if (last?.nextCursor !== undefined) noteUnfinished(context, last);
+    else if (last?.nextCursor !== undefined) context.note(describeUnfinished(last, options));
     else if (count === 0) context.note('No calls.');
   });
 }
@@ -76,10 +76,21 @@ export async function printCalls(
   return { count, more: false, ...(last === undefined ? {} : { last }) };
 }
 
-function noteUnfinished(context: CliContext, { searched: { from } }: CallPage): void {
+/** Says how to continue a search that was given up. */
+export function describeUnfinished(
+  { searched: { from } }: Pick<CallPage, 'searched'>,
+  { day }: Pick<PeriodOptions, 'day'>,
+): string {
   const seconds = maxSearchMs / 1_000;
-  const more = from === undefined ? '' : ` To continue it, add --to ${from}.`;
-  context.note(`The search found no more calls for ${seconds} s, and ended.${more}`);
+  const ended = `The search found no more calls for ${seconds} s, and ended.`;
+  if (from === undefined) return ended;
+  // The last call may share its millisecond with others, and `--to` excludes its own.
+  const to = new Date(Date.parse(from) + 1).toISOString();
+  const how =
+    day === undefined
+      ? `add --to ${to}`
+      : `replace --day by --from, for its beginning, and --to ${to}`;
+  return `${ended} To continue it, ${how}.`;
 }
 
 /** Yields page by page. Pages without calls may come before others. */
