@@ -8,9 +8,9 @@ export default defineConfig({
     reporters: ['default', new SpecReport()],
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/logs-of-failures.ts'],
-    // CI has two cores, and most tests wait for processes, phones and leases. More workers only
-    // make each test slower.
-    maxWorkers: 4,
+    // CI has two cores, and most tests wait for processes, phones and leases. Four workers leave a
+    // quarter of the cores idle. More than five only make each test slower.
+    maxWorkers: 5,
     sequence: { sequencer: SlowFirst },
     // Each PGlite lives for seconds. Optimising its WebAssembly costs a fifth of the run's CPU and
     // pays only in processes that live longer.
