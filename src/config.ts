@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { maxQueueTimeoutMs, maxRingTimeoutMs } from './calls/dialout-limits.ts';
 import {
   drachtioUrl,
   natsUrl,
@@ -377,6 +378,11 @@ function callsOf(env: z.infer<typeof environment>) {
     maxDurationMs: env.MAX_CALL_DURATION_MS,
     maxConcurrent: env.MAX_CONCURRENT_CALLS,
     queueTimeoutMs: env.QUEUE_TIMEOUT_MS,
+    /** The longest time between a call's acceptance and its end. */
+    maxLifeMs:
+      Math.max(env.QUEUE_TIMEOUT_MS, maxQueueTimeoutMs) +
+      maxRingTimeoutMs +
+      env.MAX_CALL_DURATION_MS,
   };
 }
 

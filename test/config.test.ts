@@ -245,4 +245,15 @@ describe('the configuration', () => {
       expect(fromFile).toContain(`${name}_FILE: ${folder}`);
     });
   });
+
+  test('a call may live as long as it may queue, ring and talk', () => {
+    const hourMs = 3_600_000;
+    const ringMs = 180_000;
+    const lifeOf = (variables: Record<string, string>) => loadConfig(variables).calls.maxLifeMs;
+
+    expect(lifeOf({})).toBe(hourMs + ringMs + 2 * hourMs);
+    expect(
+      lifeOf({ QUEUE_TIMEOUT_MS: `${2 * hourMs}`, MAX_CALL_DURATION_MS: `${24 * hourMs}` }),
+    ).toBe(2 * hourMs + ringMs + 24 * hourMs);
+  });
 });

@@ -87,7 +87,7 @@ async function repair(
         publishedThrough: (callId) => relay.publishedThrough(callId as CallId),
         writeContext: (event) => writer.write(event),
       },
-      { since, stopped },
+      { since, stopped, maxCallMs: config.calls.maxLifeMs },
     );
     logger.warn({ since, compared, ...result }, 'published the events that NATS had lost');
     return compared;

@@ -29,6 +29,7 @@ export async function repairEvents(
       },
       {
         since: new Date(Date.now() - sinceS * 1_000),
+        maxCallMs: context.config.calls.maxLifeMs,
         isDryRun,
         stopped: context.interrupted,
       },

@@ -51,6 +51,8 @@ export type RepairPorts = {
 
 export type RepairOptions = {
   readonly since: Date;
+  /** The longest time between a call's acceptance and its end. */
+  readonly maxCallMs: number;
   /** Only counts the missing events. */
   readonly isDryRun?: boolean;
   readonly stopped?: AbortSignal;
@@ -78,11 +80,6 @@ const defaultMessagesInPass = 2_000_000;
  * its event otherwise.
  */
 const clockDifferenceMs = 5 * 60_000;
-/**
- * A call may have been accepted this long before its events: the longest queue time and duration
- * in use are two hours each.
- */
-const longestCallMs = 4 * 3_600_000;
 /** nats-server's error code for `wrong last sequence`. */
 const wrongLastSequence = 10_071;
 const maxTries = 5;
@@ -148,8 +145,9 @@ class Repair {
   }
 
   async #compare(index: EventIndex, includes: (call: string) => boolean): Promise<void> {
-    const sinceMs = this.#options.since.getTime();
-    let after = { acceptedAtMs: sinceMs - longestCallMs, callId: '' };
+    const { since, maxCallMs } = this.#options;
+    const sinceMs = since.getTime();
+    let after = { acceptedAtMs: sinceMs - maxCallMs, callId: '' };
     for (;;) {
       this.#options.stopped?.throwIfAborted();
       const page = await this.#ports.page({ after, sinceMs, limit: callsInPage });

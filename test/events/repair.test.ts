@@ -120,6 +120,20 @@ describe('a repair', () => {
     expect(result).toMatchObject({ missing: 8, published: 7, refused: 1 });
   });
 
+  test('begins with the calls that may still have been up then', async () => {
+    const connection = await newStreams();
+    const begins: number[] = [];
+    const page = ({ after }: { readonly after: { readonly acceptedAtMs: number } }) => {
+      begins.push(after.acceptedAtMs);
+      return Promise.resolve([]);
+    };
+    const ports = { connection, logger, page, eventsOf: () => Promise.resolve([]) };
+
+    await repairEvents(ports, { since: new Date(10_000_000), maxCallMs: 3_000_000 });
+
+    expect(begins).toEqual([7_000_000]);
+  });
+
   test('two repairs at the same time publish each event once', async () => {
     const connection = await newStreams();
     const calls = Array.from({ length: 50 }, () => wholeCall());
@@ -187,7 +201,7 @@ function repair(
           calls.flatMap(({ events }) => events.filter(({ callId }) => callIds.includes(callId))),
         ),
     },
-    { since: longAgo, ...options },
+    { since: longAgo, maxCallMs: 4 * 3_600_000, ...options },
   );
 }
 

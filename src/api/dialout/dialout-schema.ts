@@ -7,6 +7,7 @@ import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.
 import { ignoredMembers } from '../../calls/contract/misspellings.ts';
 import { eventSelectors, typesSelectedBy } from '../../calls/contract/notify-events.ts';
 import { amdEventNames } from '../../calls/detection/amd-event.ts';
+import { maxQueueTimeoutMs, maxRingTimeoutMs } from '../../calls/dialout-limits.ts';
 import { screeningMember, voicemailMember } from '../../calls/plans/plan-members.ts';
 import { streamMember } from '../../calls/stream/stream-members.ts';
 import {
@@ -141,10 +142,10 @@ export const dialoutSchema = z
       .describe(
         'headers to send with each notification. `Host`, `User-Agent`, and hop-by-hop, length, encoding and signature headers are rejected with a 400 that names them; `Accept` and `Content-Type: application/json` are accepted and have no effect',
       ),
-    timeoutInMs: milliseconds(1_000, 180_000)
+    timeoutInMs: milliseconds(1_000, maxRingTimeoutMs)
       .default(60_000)
       .describe('how long to wait for an answer'),
-    queueTimeoutMs: milliseconds(1_000, 3_600_000)
+    queueTimeoutMs: milliseconds(1_000, maxQueueTimeoutMs)
       .optional()
       .describe(
         'how long the call may wait for a free slot on its trunk. After that it ends as `Failed` without being dialled. Default: 5 minutes, or the value configured on the gateway',

@@ -1,6 +1,7 @@
 // The fields of a transfer, used in `bridge` of a dial-out request and in the `transfer` command.
 
 import { z } from 'zod';
+import { maxRingTimeoutMs } from '../dialout-limits.ts';
 import { isBareNumber, isSipUser, parseTarget, targetMember } from '../target/parse-target.ts';
 import {
   defaultTransferTimeoutMs,
@@ -36,7 +37,7 @@ export const transferMembers = {
     .number()
     .overwrite(Math.round)
     .min(1_000)
-    .max(180_000)
+    .max(maxRingTimeoutMs)
     .default(defaultTransferTimeoutMs)
     .describe('how long to wait for an answer, or for the end of a referral'),
   caller: z
