@@ -1,11 +1,10 @@
 // Connects the watch over the servers to the parts that know them, and keeps it running.
 
-import { streamNames } from '../events/subjects.ts';
 import { repeat } from '../lib/repeat.ts';
 import { within } from '../lib/within.ts';
 import { DatabaseWatch } from '../servers/database-watch.ts';
 import { type DiskSpace, diskSpaceOf } from '../servers/disk-space.ts';
-import type { ServerFacts, StreamSize } from '../servers/server-facts.ts';
+import type { ServerFacts } from '../servers/server-facts.ts';
 import { ServerWatch } from '../servers/server-watch.ts';
 import { readBacklog, readDatabaseBytes } from '../store/backlog.ts';
 import { checkWritable } from '../store/database.ts';
@@ -39,7 +38,7 @@ type Parts = {
 const watchEveryMs = 5_000;
 /** An embedded database doesn't go away on its own, and each probe would wake an idle laptop. */
 const watchEmbeddedEveryMs = 15_000;
-/** The disk and the stream fill up slowly. */
+/** The disk fills up slowly. */
 const measureEveryMs = 15_000;
 /** The start doesn't wait longer for the first measurements. */
 const firstTimeoutMs = 1_000;
@@ -49,16 +48,11 @@ export async function openServers(environment: Environment, parts: Parts): Promi
   const isEmbedded = config.databaseUrl === undefined;
   const database = watchDatabase(parts.storage);
   let disk: DiskSpace | undefined;
-  let stream: StreamSize | undefined;
   const measure = async (): Promise<void> => {
     disk = await diskSpaceOf(config.dataDir);
-    stream = parts.events.connection.connected() ? await streamSize(parts.events) : undefined;
   };
   const watch = new ServerWatch({
-    facts: () => ({
-      ...factsOf(environment, parts, database),
-      ...{ disk, stream: parts.events.connection.connected() ? stream : undefined },
-    }),
+    facts: () => ({ ...factsOf(environment, parts, database), disk }),
     now: () => clock.now(),
     logger,
   });
@@ -97,7 +91,7 @@ function factsOf(
   { config }: Environment,
   { storage, node, events, sip, callCount }: Parts,
   database: DatabaseWatch,
-): Omit<ServerFacts, 'disk' | 'stream'> {
+): Omit<ServerFacts, 'disk'> {
   const { readings, roundTripMs } = database;
   const { lease } = node;
   return {
@@ -117,19 +111,4 @@ function factsOf(
     backlog: readings?.backlog,
     databaseBytes: readings?.databaseBytes,
   };
-}
-
-/** @returns undefined if NATS doesn't respond */
-async function streamSize({ connection }: Events): Promise<StreamSize | undefined> {
-  try {
-    const { config, state } = await connection.manager.streams.info(
-      streamNames(connection.prefix).calls,
-    );
-    return {
-      storedBytes: state.bytes,
-      ...(config.max_bytes > 0 ? { maxBytes: config.max_bytes } : {}),
-    };
-  } catch {
-    return undefined;
-  }
 }

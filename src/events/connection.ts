@@ -95,7 +95,7 @@ export type EventConnection = {
   /** Duration of one pull request. */
   readonly pullExpiresMs: number;
   connected(): boolean;
-  /** What is known about the servers and the streams. The publisher adds its events. */
+  /** Returns the state of the servers and streams. The publisher adds its events. */
   status(): Omit<NatsStatus, keyof Backlog>;
   /** Subscribes now, or as soon as a server is connected for the first time. */
   subscribe(subject: string, subscribing: Subscribing): { stop(): void };
@@ -281,12 +281,17 @@ class Connection implements EventConnection {
     this.#disconnectedSince = undefined;
     const watching = watchStatus(nats, this.#options.logger, (isConnected) => {
       if (isConnected) this.#onReconnected(messages);
-      else this.#disconnectedSince ??= new Date();
+      else this.#onDisconnected();
     });
     inBackground(watching, this.#options.logger, 'watching the NATS connection');
     for (const subscribe of this.#later) subscribe(nats);
     this.#later.clear();
     for (const listener of this.#listeners) listener();
+  }
+
+  #onDisconnected(): void {
+    this.#disconnectedSince ??= new Date();
+    this.streams.setSize(undefined);
   }
 
   #onReconnected(messages: AcknowledgedPublishing): void {

@@ -12,8 +12,16 @@ export type NatsStatus = Backlog & {
   /** Names of streams and buckets that can't be used now, e.g. because they have no leader. */
   readonly streamsAway: readonly string[];
   /** Names of the servers that hold a copy of a stream but don't respond to its leader. */
-  readonly serversAway?: readonly string[];
+  readonly serversAway: readonly string[];
   readonly streamsWithFewerReplicas: readonly FewerReplicas[];
+  /** The size of the calls stream at the last check. Undefined if it can't be used now. */
+  readonly stream?: StreamSize;
+};
+
+export type StreamSize = {
+  readonly storedBytes: number;
+  /** Undefined if the stream has no limit. */
+  readonly maxBytes?: number;
 };
 
 /** The events of this process that have not been published yet. */

@@ -56,12 +56,14 @@ export class StreamKeeper {
   /** Streams that this process has created, updated, or found to be as configured. */
   readonly #ensured = new Set<string>();
   readonly #tail = new StreamTail();
+  readonly #calls: string;
   #repetition: Repetition | undefined;
   #lastCheckMs = Number.NEGATIVE_INFINITY;
   #isDue = false;
 
   constructor(options: StreamKeeperOptions) {
     this.#options = options;
+    this.#calls = streamNames(options.connection.prefix).calls;
     this.#wanted = wantedStreams(options.connection.prefix, options.settings);
   }
 
@@ -103,7 +105,7 @@ export class StreamKeeper {
         try {
           const before = this.#beforeCheck(wanted.name);
           const info = await this.#ensure(wanted, replicas);
-          this.#compare(info, before);
+          if (wanted.name === this.#calls) this.#watchCalls(info, before);
           for (const name of silentServers(info)) silent.add(name);
           this.#note(info, replicas);
           return [];
@@ -126,12 +128,14 @@ export class StreamKeeper {
     };
   }
 
-  #compare(
-    { config: { name: stream }, state }: StreamInfo,
-    { acknowledged, publishedUntil }: Before,
-  ): void {
+  /** Notes the size of the calls stream, and notices if it has lost messages. */
+  #watchCalls({ config, state }: StreamInfo, { acknowledged, publishedUntil }: Before): void {
     const { connection, onLost, logger } = this.#options;
-    if (stream !== streamNames(connection.prefix).calls) return;
+    const stream = config.name;
+    connection.streams.setSize({
+      storedBytes: state.bytes,
+      ...(config.max_bytes > 0 ? { maxBytes: config.max_bytes } : {}),
+    });
     const since = this.#tail.lostSince(state.last_seq, acknowledged, publishedUntil);
     if (since === undefined) return;
     connection.forgetAcknowledged(stream);
@@ -171,6 +175,7 @@ export class StreamKeeper {
 
   #noteAway(stream: string, error: unknown): void {
     const { connection, logger } = this.#options;
+    if (stream === this.#calls) connection.streams.setSize(undefined);
     if (!connection.streams.setAway(stream, reasonOf(error))) return;
     const { server, serversAway } = connection.status();
     logger.warn({ err: error, stream, server, serversAway }, 'a stream cannot be used');

@@ -1,13 +1,14 @@
 // Which streams and buckets can be used. `StreamKeeper` writes this; consumers, `/ready` and the
 // metrics read it.
 
-import type { FewerReplicas, NatsStatus } from './nats-status.ts';
+import type { FewerReplicas, NatsStatus, StreamSize } from './nats-status.ts';
 
 export class StreamStates {
   /** The reason why a stream can't be used, by its name. */
   readonly #away = new Map<string, string>();
   readonly #fewerReplicas = new Map<string, FewerReplicas>();
   #serversAway: readonly string[] = [];
+  #size: StreamSize | undefined;
 
   isAway(stream: string): boolean {
     return this.#away.has(stream);
@@ -29,6 +30,11 @@ export class StreamStates {
     this.#serversAway = servers;
   }
 
+  /** Undefined if the calls stream can't be used. */
+  setSize(size: StreamSize | undefined): void {
+    this.#size = size;
+  }
+
   /** @returns true if this was not known yet */
   setReplicas({ stream, replicas, wanted }: FewerReplicas): boolean {
     if (replicas >= wanted) {
@@ -40,11 +46,15 @@ export class StreamStates {
     return isNew;
   }
 
-  status(): Pick<NatsStatus, 'streamsAway' | 'serversAway' | 'streamsWithFewerReplicas'> {
+  status(): Pick<
+    NatsStatus,
+    'streamsAway' | 'serversAway' | 'streamsWithFewerReplicas' | 'stream'
+  > {
     return {
       streamsAway: [...this.#away.keys()],
       serversAway: this.#serversAway,
       streamsWithFewerReplicas: [...this.#fewerReplicas.values()],
+      ...(this.#size === undefined ? {} : { stream: this.#size }),
     };
   }
 }

@@ -48,10 +48,10 @@ const readings: Readonly<Record<string, readonly [help: string, read: Reading]>>
     ({ nats: { failingSince } }, now) =>
       failingSince === undefined ? 0 : seconds(now.getTime() - failingSince.getTime()),
   ],
-  offhook_nats_stream_bytes: ['Bytes in the event stream', ({ stream }) => stream?.storedBytes],
+  offhook_nats_stream_bytes: ['Bytes in the event stream', ({ nats }) => nats.stream?.storedBytes],
   offhook_nats_stream_max_bytes: [
     'Limit of the event stream, above which NATS removes the oldest events',
-    ({ stream }) => stream?.maxBytes,
+    ({ nats }) => nats.stream?.maxBytes,
   ],
   offhook_events_waiting: [
     "This process's events that are not on the stream yet",

@@ -50,12 +50,4 @@ export type ServerFacts = {
   readonly backlog: Backlog | undefined;
   /** Undefined while the database is away, and on PGlite, which doesn't know its size. */
   readonly databaseBytes: number | undefined;
-  /** What the event stream contains. Undefined while NATS is away. */
-  readonly stream: StreamSize | undefined;
-};
-
-export type StreamSize = {
-  readonly storedBytes: number;
-  /** Undefined if the stream has no limit. */
-  readonly maxBytes?: number;
 };

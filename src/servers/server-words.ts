@@ -91,7 +91,7 @@ function natsState(nats: ServerFacts['nats'], now: Date): Omit<ServerLine, keyof
   return { state: 'up', ...(few.length === 0 ? {} : { detail: few.join(', ') }) };
 }
 
-function silentServers({ serversAway = [] }: Pick<NatsStatus, 'serversAway'>): string {
+function silentServers({ serversAway }: Pick<NatsStatus, 'serversAway'>): string {
   return serversAway.length === 0 ? '' : `; no response from ${serversAway.join(', ')}`;
 }
 

@@ -17,14 +17,14 @@ export function factsOfServers(changes: Partial<ServerFacts> = {}): ServerFacts 
     disk: { freeBytes: 50e9, sizeBytes: 100e9 },
     backlog: { waitingCalls: 0, oldestWaitingCallMs: 0, owingCalls: 0, notificationsLateMs: 0 },
     databaseBytes: 1e9,
-    stream: { storedBytes: 2e9, maxBytes: 20e9 },
     ...changes,
   };
 }
 
 export const healthyNats = {
   ...{ isConnected: true, server: '10.0.0.6:4222', waitingEvents: 0, oldestWaitingMs: 0 },
-  ...{ streamsAway: [], streamsWithFewerReplicas: [] },
+  ...{ streamsAway: [], serversAway: [], streamsWithFewerReplicas: [] },
+  stream: { storedBytes: 2e9, maxBytes: 20e9 },
 };
 
 export function nodeRow(nodeId: string, changes: Partial<NodeRow> = {}): NodeRow {
