@@ -20,7 +20,7 @@ import type {
   CallQueries,
   CallScope,
 } from '../interactions/call-queries.ts';
-import { appScopeOf } from './app-scope.ts';
+import { appScopeOf, botScopeOf } from './app-scope.ts';
 import {
   gatherMetadata,
   type ListQuery,
@@ -50,12 +50,9 @@ const summaryDescription =
 export function registerCallLists(server: ApiInstance, deps: CallListDependencies): void {
   const { clients, services } = deps;
   const problems = [400, 401, 403, 404, 406] as const;
-  const ofBot = (request: FastifyRequest): CallScope => ({
-    accountId: clients.appOf(request).accountId,
-    botId: clients.botOf(request).botId,
-  });
   registerPair(server, deps, {
-    ...{ prefix: '/api/public/bot/:botId/calls', params: botParams, problems, scopeOf: ofBot },
+    ...{ prefix: '/api/public/bot/:botId/calls', params: botParams, problems },
+    scopeOf: (request) => botScopeOf(clients, request),
     list: {
       operationId: 'listCalls',
       summary: 'List a bot’s calls, newest first (the interactions view)',

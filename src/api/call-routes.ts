@@ -8,6 +8,7 @@ import { type ApiInstance, botRoute, type Clients } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import type { CallScope } from '../interactions/call-queries.ts';
+import { botScopeOf } from './app-scope.ts';
 import {
   callDetailsSchema,
   callEndSchema,
@@ -27,10 +28,7 @@ const prefix = '/api/public/bot/:botId/calls';
 export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependencies): void {
   const onRequest = deps.clients.require(botRoute('Dialout'));
   const { calls } = deps.services;
-  const scopeOf: ScopeOf = (request) => ({
-    accountId: deps.clients.appOf(request).accountId,
-    botId: deps.clients.botOf(request).botId,
-  });
+  const scopeOf: ScopeOf = (request) => botScopeOf(deps.clients, request);
 
   server.route({
     method: 'GET',

@@ -2,16 +2,12 @@
 // limited to the client's account and bot. If a notification belongs to another account, the client
 // gets a 404, as if there were no such notification.
 
-import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { type ApiInstance, botRoute, type Clients } from '../http/http.ts';
 import { badCursor, ProblemError } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
-import type {
-  DeadLetterScope,
-  DeadLetterSelection,
-  DeadLetters,
-} from '../notifier/dead-letters.ts';
+import type { DeadLetterSelection, DeadLetters } from '../notifier/dead-letters.ts';
+import { botScopeOf } from './app-scope.ts';
 import { botParams } from './call-schemas.ts';
 import {
   deadLetterPageSchema,
@@ -51,7 +47,8 @@ export function registerDeadLetters(server: ApiInstance, deps: DeadLetterDepende
       ),
       ...authenticated,
     },
-    handler: (request) => listDeadLetters(deadLetters, scopeOf(deps, request), request.query),
+    handler: (request) =>
+      listDeadLetters(deadLetters, botScopeOf(deps.clients, request), request.query),
   });
   registerReplays(server, deps);
 }
@@ -81,7 +78,11 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
     handler: async (request) => {
       const { appId } = deps.clients.appOf(request);
       const { eventId } = request.params;
-      const replayed = await deadLetters.replayOne(scopeOf(deps, request), appId, eventId);
+      const replayed = await deadLetters.replayOne(
+        botScopeOf(deps.clients, request),
+        appId,
+        eventId,
+      );
       if (replayed !== undefined) return replayed;
       throw new ProblemError('not-found', 'There is no such notification.');
     },
@@ -109,14 +110,14 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
     handler: async (request) => {
       const { appId } = deps.clients.appOf(request);
       const selection = toSelection(request.body);
-      const { count, more } = await deadLetters.replay(scopeOf(deps, request), appId, selection);
+      const { count, more } = await deadLetters.replay(
+        botScopeOf(deps.clients, request),
+        appId,
+        selection,
+      );
       return { replayed: count, more };
     },
   });
-}
-
-function scopeOf({ clients }: DeadLetterDependencies, request: FastifyRequest): DeadLetterScope {
-  return { accountId: clients.appOf(request).accountId, botId: clients.botOf(request).botId };
 }
 
 /** @throws ProblemError if the cursor isn't a page's `nextCursor` */
