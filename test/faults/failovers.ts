@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { startCluster } from '../support/cluster.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import type { PostgresPair } from '../support/postgres-pair.ts';
-import { appCreatorOf, fill, isUp, removeEnded, type Talking } from './talking.ts';
+import { appCreatorOf, fill, type Harm, isUp, removeEnded, type Talking } from './talking.ts';
 
 export type FailoverOptions = {
   readonly pair: PostgresPair;
@@ -20,16 +20,7 @@ export type FailoverOptions = {
   readonly log: (line: string) => void;
 };
 
-export type FailoverReport = {
-  readonly seconds: number;
-  readonly runs: number;
-  /** The fail-overs during which at least one person was hung up. */
-  readonly harmful: number;
-  readonly talking: number;
-  readonly hungUp: number;
-  /** Gateways that exited because another gateway had taken over their calls. */
-  readonly ended: number;
-};
+export type FailoverReport = Harm & { readonly seconds: number; readonly runs: number };
 
 /**
  * How long to wait after a fail-over. A node that wrongly declares others lost does so within two

@@ -11,7 +11,7 @@ import type { PostgresServer } from '../support/postgres-server.ts';
 import { processesUnder } from '../support/process-tree.ts';
 import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
 import { randomFrom } from './random.ts';
-import { appCreatorOf, fill, isUp, removeEnded, type Talking } from './talking.ts';
+import { appCreatorOf, fill, type Harm, isUp, removeEnded, type Talking } from './talking.ts';
 
 export type OutageOptions = {
   readonly seed: number;
@@ -26,15 +26,7 @@ export type OutageOptions = {
   readonly log: (line: string) => void;
 };
 
-export type OutageReport = {
-  readonly outages: number;
-  /** The outages during which at least one call was hung up. */
-  readonly harmful: number;
-  readonly talking: number;
-  readonly hungUp: number;
-  /** Gateways that exited because another gateway had taken over their calls. */
-  readonly ended: number;
-};
+export type OutageReport = Harm & { readonly outages: number };
 
 const kinds = ['cut', 'freeze', 'read-only'] as const;
 type Kind = (typeof kinds)[number];

@@ -21,6 +21,16 @@ export type Talking = {
   readonly build?: string;
 };
 
+/** What outages cost the people who talk. */
+export type Harm = {
+  /** The outages during which at least one call was hung up. */
+  readonly harmful: number;
+  readonly talking: number;
+  readonly hungUp: number;
+  /** Gateways that exited because another gateway had taken over their calls. */
+  readonly ended: number;
+};
+
 const upTimeoutMs = 60_000;
 
 /**

@@ -133,7 +133,7 @@ describe('a gateway', () => {
       await expect(tlsAt(urlOf({ sslmode, sslrootcert: 'system' }))).rejects.toThrow(untrusted);
       await expect(tlsAt(urlOf(right, { host: '127.0.0.1' }))).rejects.toThrow(anotherName);
       await expect(tlsAt(urlOf(right, { at: plainPort }))).rejects.toThrow(
-        'DATABASE_URL: the URL asks for TLS, but the server has none',
+        'DATABASE_URL: the URL asks for TLS, but the server does not offer it',
       );
     },
   );

@@ -1,13 +1,12 @@
 // Starts a real nats-server with JetStream and with further lines of configuration, e.g. for TLS or
 // other users. It uses a folder that the test owns.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findNatsServer } from '../../src/embedded/nats/nats-program.ts';
 import { eventually } from './eventually.ts';
 import { freeUdpPort } from './free-port.ts';
+import { keepProgram } from './kept-program.ts';
 
 export type ConfiguredNats = {
   readonly port: number;
@@ -28,24 +27,12 @@ export async function startConfiguredNats(
     path,
     `listen: "127.0.0.1:${port}"\njetstream { store_dir: ${store} }\n${lines}\n`,
   );
-  const child = spawn(program, ['--config', path], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let output = '';
-  child.stderr.on('data', (part: Buffer) => {
-    output += part.toString();
-  });
-  await eventually(
-    () => {
-      if (child.exitCode !== null) throw new Error(`nats-server ended: ${output}`);
-      return output.includes('Server is ready');
-    },
-    () => `nats-server is ready: ${output}`,
-  );
-  return {
-    port,
-    stop: async () => {
-      if (child.exitCode !== null) return;
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    },
-  };
+  const logFile = join(folder, `${name}.log`);
+  const server = await keepProgram({ program, args: ['--config', path], logFile, cwd: folder });
+  const output = () => readFile(logFile, 'utf8');
+  await eventually(async () => {
+    if (server.hasEnded()) throw new Error(`nats-server ended: ${await output()}`);
+    return (await output()).includes('Server is ready');
+  }, `nats-server is ready, see ${logFile}`);
+  return { port, stop: () => server.end('KILL') };
 }

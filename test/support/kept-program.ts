@@ -10,7 +10,7 @@ export type KeptProgram = {
   readonly pid: number;
   hasEnded(): boolean;
   /** Ends the program with the signal. Idempotent. */
-  end(signal?: 'INT' | 'QUIT' | 'TERM'): Promise<void>;
+  end(signal?: 'INT' | 'QUIT' | 'TERM' | 'KILL'): Promise<void>;
 };
 
 export type KeptProgramOptions = {
@@ -22,8 +22,11 @@ export type KeptProgramOptions = {
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
 };
 
-/** The shell reads the signal's name. If the test process is gone, the program gets a SIGQUIT. */
-const script = `log="$1"; shift; "$@" >>"$log" 2>&1 & program=$!; echo $program
+/**
+ * The log exists as soon as the shell has printed the program's id. The shell then reads the
+ * signal's name. If the test process is gone, the program gets a SIGQUIT.
+ */
+const script = `log="$1"; shift; : >>"$log"; "$@" >>"$log" 2>&1 & program=$!; echo $program
 read signal || signal=QUIT
 children=$(cat /proc/$program/task/$program/children)
 # A frozen program handles the signal as soon as it continues.

@@ -1,17 +1,15 @@
 // Starts several nats-servers that form a JetStream cluster, in a folder of their own. Each server
 // keeps its ports and its store, so tests can kill, freeze, restart and wipe each of them.
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { jetstreamManager, StorageType } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { eventually } from './eventually.ts';
 import { freeUdpPort } from './free-port.ts';
+import { type KeptProgram, keepProgram } from './kept-program.ts';
 
 const password = 'cluster';
 /** The servers elect a leader within seconds, but the machine may be busy. */
@@ -120,34 +118,34 @@ type Place = {
 };
 
 function createNode({ name, port, store, configuration }: Place): NatsNode {
-  let child: ChildProcess | undefined;
-  const log = `${configuration}.log`;
-  const isRunning = () =>
-    child !== undefined && child.exitCode === null && child.signalCode === null;
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
-    if (child === undefined || !isRunning()) return;
-    const exited = once(child, 'exit');
-    child.kill(signal);
-    await exited;
+  const logFile = `${configuration}.log`;
+  let server: KeptProgram | undefined;
+  const isRunning = () => server !== undefined && !server.hasEnded();
+  const end = async (signal: 'TERM' | 'KILL'): Promise<void> => {
+    await server?.end(signal);
+    server = undefined;
   };
-  process.once('exit', () => child?.kill('SIGKILL'));
+  const signal = (name: NodeJS.Signals): void => {
+    if (server !== undefined && isRunning()) process.kill(server.pid, name);
+  };
   return {
     name,
     port,
     url: `nats://offhook:${password}@127.0.0.1:${port}`,
-    output: () => readFile(log, 'utf8'),
-    kill: () => end('SIGKILL'),
-    stop: () => end('SIGTERM'),
-    freeze: () => void child?.kill('SIGSTOP'),
-    thaw: () => void child?.kill('SIGCONT'),
+    output: () => readFile(logFile, 'utf8'),
+    kill: () => end('KILL'),
+    stop: () => end('TERM'),
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
     start: async () => {
       if (isRunning()) return;
-      const output = openSync(log, 'w', 0o600);
-      child = spawn('nats-server', ['--config', configuration], {
-        stdio: ['ignore', 'ignore', output],
+      // A server that ended by itself has left its shell behind.
+      await end('KILL');
+      await rm(logFile, { force: true });
+      server = await keepProgram({
+        ...{ program: 'nats-server', args: ['--config', configuration] },
+        ...{ logFile, cwd: dirname(configuration) },
       });
-      closeSync(output);
-      await once(child, 'spawn');
       await eventually(() => accepts(port), `${name} accepts connections`, readyTimeoutMs);
     },
     wipe: () => rm(store, { recursive: true, force: true }),
