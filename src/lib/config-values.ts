@@ -83,7 +83,7 @@ function isAddressOf(schemes: readonly string[], text: string): boolean {
   return schemes.includes(scheme.toLowerCase()) && rest !== '';
 }
 
-/** The modes of TLS. libpq's other modes would continue without TLS if the server has none. */
+/** The modes of TLS. libpq's other modes would connect without TLS to a server that lacks it. */
 const sslModes = ['disable', 'no-verify', 'require', 'verify-ca', 'verify-full'];
 const hasComma = (text: string): boolean => /,|%2c/i.test(text);
 

@@ -113,7 +113,7 @@ export function tlsProblem(error: unknown): string | undefined {
     return 'the server refused the TLS connection, perhaps because it does not trust sslcert';
   }
   if (error instanceof Error && error.message === 'The server does not support SSL connections') {
-    return 'the URL asks for TLS, but the server has none (ssl = on in postgresql.conf)';
+    return 'the URL asks for TLS, but the server does not offer it (ssl = on in postgresql.conf)';
   }
   return undefined;
 }
