@@ -58,22 +58,6 @@ export type WantedStream = Pick<
 > &
   Partial<Pick<StreamConfig, 'max_msgs_per_subject' | 'allow_rollup_hdrs'>>;
 
-/**
- * Creates or updates all streams and buckets.
- *
- * @throws Error if a stream with the same name exists for a different purpose, or the server can't
- *   create a stream
- */
-export async function ensureStreams(
-  connection: EventConnection,
-  settings: StreamSettings,
-): Promise<void> {
-  const replicas = replicasFor(connection, settings);
-  for (const wanted of wantedStreams(connection.prefix, settings)) {
-    await ensureStream(connection, wanted, replicas);
-  }
-}
-
 /** @throws NatsUnavailable before the first connection */
 export function replicasFor({ nats }: EventConnection, { replicas }: StreamSettings): number {
   return replicas ?? (nats.info?.cluster === undefined ? 1 : replicasInCluster);

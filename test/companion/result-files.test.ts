@@ -9,11 +9,11 @@ import fastify from 'fastify';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createResultFiles, type ResultFile } from '../../src/companion/result-files.ts';
 import { createResultLinks, linkBase } from '../../src/companion/test-runs/result-links.ts';
-import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { startTestNats, withParts } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
+import { ensureStreams } from '../support/streams.ts';
 import { openBucket } from './test-runs-support.ts';
 
 const chunkBytes = 128 * 1_024;

@@ -18,7 +18,6 @@ import type { ApiServices } from '../../src/api/services.ts';
 import { companionRoutes, openIngest } from '../../src/companion/companion.ts';
 import type { CompanionDependencies } from '../../src/companion/dependencies.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
-import { ensureStreams } from '../../src/events/streams.ts';
 import type { ApiInstance } from '../../src/http/http.ts';
 import { Closers } from '../../src/lib/closers.ts';
 import { type Scope, scopes } from '../../src/store/apps/app-directory.ts';
@@ -28,6 +27,7 @@ import { createSecretBox, type SecretBox } from '../../src/store/secrets.ts';
 import { type ProblemDocument, token } from '../api/support.ts';
 import { type DatabaseKind, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { startTestNats } from '../support/nats.ts';
+import { ensureStreams } from '../support/streams.ts';
 import { empty, insertRows, tableNamesIn } from '../support/tables.ts';
 
 export type TestApp = AppCredentials;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createAlertPublisher } from '../../src/events/alerts.ts';
-import { ensureStreams } from '../../src/events/streams.ts';
 import { startTestNats } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
+import { ensureStreams } from '../support/streams.ts';
 
 const nats = forSuite(startTestNats);
 

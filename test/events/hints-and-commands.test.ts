@@ -3,12 +3,12 @@ import type { CallSource } from '../../src/calls/dialout-ports.ts';
 import { type AnswerCommand, serveCommands } from '../../src/events/commands.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { sendDialHint, serveDialHints } from '../../src/events/hints.ts';
-import { ensureStreams } from '../../src/events/streams.ts';
 import { commandSubject, hintSubject } from '../../src/events/subjects.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
+import { ensureStreams } from '../support/streams.ts';
 
 const nats = forSuite(startTestNats);
 

@@ -3,13 +3,13 @@ import { z } from 'zod';
 import type { BatchConsumer } from '../../src/events/batch-consumer.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { type Ingested, startIngestConsumer } from '../../src/events/ingest.ts';
-import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { dataRefusal } from '../../src/store/sql-errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats, withParts } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
+import { ensureStreams } from '../support/streams.ts';
 
 const body = z.looseObject({ _id: z.string().min(1).max(64), status: z.string().optional() });
 type Body = z.infer<typeof body>;

@@ -5,7 +5,6 @@ import { publishedEvent } from '../../src/calls/contract/published-event.ts';
 import { eventsOfCall } from '../../src/events/call-stream.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { createPublisher } from '../../src/events/publisher.ts';
-import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { eventBuilder } from '../support/call-events.ts';
@@ -13,6 +12,7 @@ import { startEventReader } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
+import { ensureStreams } from '../support/streams.ts';
 
 const retention = { eventDays: 1, contextHours: 1 };
 const logger = silentLogger;

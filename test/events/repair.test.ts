@@ -9,12 +9,12 @@ import type { EventConnection } from '../../src/events/connection.ts';
 import { readEventIndex } from '../../src/events/event-index.ts';
 import { createPublisher } from '../../src/events/publisher.ts';
 import { type RepairOptions, repairEvents } from '../../src/events/repair.ts';
-import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';
 import { eventBuilder } from '../support/call-events.ts';
 import { startTestNats } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
+import { ensureStreams } from '../support/streams.ts';
 
 const longAgo = new Date(0);
 const shortWindowMs = 100;

@@ -2,7 +2,6 @@ import { RetentionPolicy } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import { describe, expect, test } from 'vitest';
 import { createPublisher } from '../../src/events/publisher.ts';
-import { ensureStreams } from '../../src/events/streams.ts';
 import { callSubject, isSubjectToken, streamNames } from '../../src/events/subjects.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';
 import { eventBuilder } from '../support/call-events.ts';
@@ -10,6 +9,7 @@ import { startEventReader } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
+import { ensureStreams } from '../support/streams.ts';
 
 const dayNs = 86_400_000_000_000;
 

@@ -4,7 +4,6 @@ import { type KV, Kvm } from '@nats-io/kv';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
-import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import type { ContextFacts } from '../../src/interactions/context-facts.ts';
 import { type ContextStore, openContextStore } from '../../src/interactions/context-store.ts';
@@ -13,6 +12,7 @@ import { eventBuilder } from '../support/call-events.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { startTestNats } from '../support/nats.ts';
 import { forSuite } from '../support/opened.ts';
+import { ensureStreams } from '../support/streams.ts';
 
 const nats = forSuite(startTestNats);
 const connection = forSuite(() => nats.connect());
