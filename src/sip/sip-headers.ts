@@ -21,6 +21,26 @@ export function hostOf(uri: string | undefined): string | undefined {
   return /^sips?:(?:[^@]*@)?(\[[^\]]+\]|[^:;?@\s]+)/i.exec(uri ?? '')?.[1];
 }
 
+/**
+ * Returns the URI of a Contact that can become the target of a dialog's requests. RFC 3261, section
+ * 8.1.1.8, requires a SIP or SIPS URI there, so this rejects `tel:` URIs, among others.
+ *
+ * @returns undefined if the header is missing, can't be parsed, or contains another kind of URI
+ */
+export function contactTarget(header: string | undefined): string | undefined {
+  const uri = uriOf(header);
+  const [, port] = sipUri.exec(uri ?? '') ?? [undefined, 'none'];
+  const isUsable = port === undefined || (Number(port) >= 1 && Number(port) <= 65_535);
+  return isUsable ? uri : undefined;
+}
+
+/**
+ * A SIP URI with a host that we can send to. Lenient about the user, the parameters and underscores
+ * in host names, because the engine only needs the host and the port.
+ */
+const sipUri =
+  /^sips?:(?:[^@\s]*@)?(?:\[[\da-f:.]+\]|[\da-z](?:[\w.-]*[\da-z.])?)(?::(\d{1,5}))?(?:[;?]\S*)?$/i;
+
 /** Returns the tag parameter from a From or To header. */
 export function tagOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;

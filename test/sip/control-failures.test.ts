@@ -314,8 +314,8 @@ describe('sip port over a control connection', () => {
   });
 
   test.each([
-    ['Contact', { body: answer, contact: false }, '200 OK without Contact'],
-    ['SDP', {}, '200 OK without SDP'],
+    ['Contact', { body: answer, contact: false }, 'OK without Contact'],
+    ['SDP', {}, 'OK without SDP'],
   ])('hangs up a 200 without %s, and reports it as unusable', async (_what, options, reason) => {
     const { leg, observer, invite } = await ring();
 
@@ -331,14 +331,14 @@ describe('sip port over a control connection', () => {
     await leg.released;
   });
 
-  test('sends a BYE to the called address if the engine cannot send within a dialog without Contact', async () => {
+  test('sends a BYE to the sender of the 200 if the engine cannot send within a dialog without Contact', async () => {
     const { leg, invite } = await ring();
 
     invite.respond(200, 'OK', { body: answer, contact: false });
     drachtio.refuse(await drachtio.take('BYE'), 'Server error: unable to find route');
 
     const bye = await drachtio.take('BYE');
-    expect(bye.fields.slice(2)).toEqual(['', '']);
+    expect(bye.fields.slice(2)).toEqual(['', '', 'sip:127.0.0.1:5070']);
     expect(bye.sip).toMatch(/^BYE sip:15551230001@127\.0\.0\.1:5070 /);
     expect(headerOf(bye.sip, 'To')).toBe('<sip:15551230001@127.0.0.1:5070>;tag=remote');
     invite.answerBye(bye);

@@ -4,7 +4,7 @@
 import ipaddr from 'ipaddr.js';
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { ReceivedResponse, SentRequest } from '../engine/srf-types.ts';
-import { addressList, cseqNumber, hostOf, tagOf, uriOf } from '../sip-headers.ts';
+import { addressList, contactTarget, cseqNumber, hostOf, tagOf, uriOf } from '../sip-headers.ts';
 
 /**
  * Returns the stored leg for an INVITE. `invite` is the request as the engine sent it, because the
@@ -57,11 +57,11 @@ function withoutDialog({ remoteTag, remoteTarget, routeSet, ...leg }: StoredLeg)
 }
 
 function targetOf(response: ReceivedResponse): Pick<StoredLeg, 'remoteTarget' | 'routeSet'> {
-  const remoteTarget = uriOf(response.get('Contact'));
+  const remoteTarget = contactTarget(response.get('Contact'));
   // The caller's route set is the Record-Route in reverse order (RFC 3261, 12.1.2).
   const recorded = [...addressList(response.get('Record-Route'))].reverse();
-  const aroundNat = hopAroundNat(response, recorded[0] ?? remoteTarget);
-  const routeSet = aroundNat === undefined ? recorded : [aroundNat, ...recorded];
+  const firstHop = differentHop(response, recorded[0] ?? remoteTarget);
+  const routeSet = firstHop === undefined ? recorded : [firstHop, ...recorded];
   return {
     ...(remoteTarget !== undefined && { remoteTarget }),
     ...(routeSet.length > 0 && { routeSet }),
@@ -69,19 +69,25 @@ function targetOf(response: ReceivedResponse): Pick<StoredLeg, 'remoteTarget' | 
 }
 
 /**
- * Returns the address to which we must send a rebuilt BYE if the far end is behind NAT. In that
- * case, the next hop is a private address, but the 200 came from a different one. drachtio sends
- * requests within the dialog to the address that the 200 came from, and a rebuilt BYE must take the
- * same path.
- *
- * @returns undefined if there is no NAT in between
+ * Returns the address to which we must send a rebuilt BYE if that isn't the next hop.
+ * - If the far end is behind NAT, the next hop is a private address, but the response came from a
+ *   different one. drachtio sends requests within the dialog to the address that the 200 came from,
+ *   and a rebuilt BYE must take the same path.
+ * - If a 200 has no usable Contact, only its sender is known to reach the far end.
  */
-function hopAroundNat(response: ReceivedResponse, nextHop: string | undefined): string | undefined {
-  const { source_address: address, source_port: port, protocol } = response;
+function differentHop(response: ReceivedResponse, nextHop: string | undefined): string | undefined {
+  const sender = senderOf(response);
+  if (nextHop === undefined) return response.status < 200 ? undefined : sender;
   const host = hostOf(nextHop);
-  if (host === undefined || address === '' || host === address || !isPrivate(host))
-    return undefined;
-  const transport = protocol === 'udp' ? '' : `;transport=${protocol}`;
+  if (host === undefined || host === response.source_address || !isPrivate(host)) return undefined;
+  return sender;
+}
+
+/** @returns undefined if the SIP stack generated the response */
+function senderOf(response: ReceivedResponse): string | undefined {
+  const { source_address: address, source_port: port, protocol } = response;
+  if (address === '') return undefined;
+  const transport = protocol === 'udp' || protocol === '' ? '' : `;transport=${protocol}`;
   return `sip:${address.includes(':') ? `[${address}]` : address}:${port}${transport}`;
 }
 

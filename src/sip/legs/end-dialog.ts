@@ -32,8 +32,11 @@ function byeOutsideDialog(
   result: TransactionResult,
 ): RequestOptions | undefined {
   if (stored === undefined) return undefined;
-  // Without a Contact in the 200 OK, the INVITE's request URI is the best address that we have.
-  if (result.kind === 'refused' && stored.remoteTarget === undefined) return rebuiltBye(stored);
+  // Without a usable Contact in the 200 OK, the engine can't send requests within the dialog. The
+  // stored leg then names the sender of the 200 OK as the first hop.
+  const isUnsent =
+    result.kind === 'refused' || (result.kind === 'response' && result.byStack === true);
+  if (isUnsent && stored.remoteTarget === undefined) return rebuiltBye(stored);
   const isChallenged =
     result.kind === 'response' && (result.status === 401 || result.status === 407);
   // The challenge was a final response, so drachtio has forgotten the dialog. We have to send the

@@ -34,7 +34,7 @@ import type {
   Responder,
   SentRequest,
 } from '../engine/srf-types.ts';
-import { reasonText, sdpOf } from '../sip-headers.ts';
+import { contactTarget, reasonText, sdpOf } from '../sip-headers.ts';
 import type { Route } from '../trunks/routing.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legFromInvite, ringingLeg } from './dialog-state.ts';
@@ -329,7 +329,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     // If we've already reported the end, this 200 crossed our CANCEL, and the call is no longer
     // waiting for it.
     if (this.#reported !== 'nothing' || flaw !== undefined || sdp === undefined || !stored) {
-      const reason = flaw ?? '200 OK without SDP';
+      const reason = flaw ?? 'OK without SDP';
       this.#reportFailed({ sipStatus: response.status, reason, kind: 'unusable' });
       this.#bye();
       return;
@@ -476,8 +476,10 @@ function retryAfterOf(response: ReceivedResponse): { readonly retryAfterS?: numb
   return seconds === undefined ? {} : { retryAfterS: seconds };
 }
 
+/** Returns a reason phrase if the 200 OK can't begin a call. */
 function answerFlaw(response: ReceivedResponse, sdp: string | undefined): string | undefined {
-  if (!response.has('Contact')) return '200 OK without Contact';
-  if (!response.stackDialogId) return '200 OK outside a dialog';
-  return sdp === undefined ? '200 OK without SDP' : undefined;
+  if (!response.has('Contact')) return 'OK without Contact';
+  if (contactTarget(response.get('Contact')) === undefined) return 'OK with an unusable Contact';
+  if (!response.stackDialogId) return 'OK outside a dialog';
+  return sdp === undefined ? 'OK without SDP' : undefined;
 }
