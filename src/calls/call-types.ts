@@ -1,5 +1,6 @@
 // The basic types of the domain: an accepted call and a validated dial-out request. No I/O.
 
+import type { CallerDetails } from './caller/caller-members.ts';
 import type { CallIdentity } from './contract/identity.ts';
 import type { SelectedEventType } from './contract/notify-events.ts';
 import type { AmdEventName } from './detection/amd-event.ts';
@@ -59,10 +60,12 @@ export type SpeechToTextSettings = {
  * A validated dial-out request in canonical spelling. It's stored with the call and contains no
  * secrets. `notifyHeaders` are stored separately.
  */
-export type DialoutRequest = {
+export type DialoutRequest = CallerDetails & {
   readonly target: DialTarget;
   /** User part of the caller ID. */
   readonly caller: string;
+  /** Headers to add to the first leg's INVITE. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly notifyUrl?: string;
   readonly ringTimeoutMs: number;
   /**

@@ -2,6 +2,7 @@
 // real implementation and an embedded or scripted one, so none of them exposes a third-party type.
 
 import type { AcceptedCall, DialTarget } from './call-types.ts';
+import type { CallerDetails } from './caller/caller-members.ts';
 import type { CallEvent } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
@@ -43,7 +44,7 @@ export type SipPort = {
   endOrphan(orphan: StoredLeg): Promise<LegEndResult>;
 };
 
-export type PlaceRequest = {
+export type PlaceRequest = CallerDetails & {
   readonly callId: CallId;
   /** Id of a second leg. Omitted for the call's first leg. */
   readonly legId?: string;

@@ -90,6 +90,20 @@ describe('a dial-out request', () => {
     });
   });
 
+  test('contains who calls', () => {
+    const identity = 'a.b.c;info=<https://cert.example/a.pem>';
+    const who = { callerName: 'Ada', sipHeader: ['Diversion: <sip:1@pbx.example>'], identity };
+    expect(request({ ...who, bridge: 'person', bridgeCallerName: 'Bob' })).toMatchObject({
+      callerName: 'Ada',
+      headers: { Diversion: '<sip:1@pbx.example>' },
+      identity,
+      bridge: { callerName: 'Bob' },
+    });
+    expect(() => request({ sipHeader: ['Diversion'] })).toThrow(
+      "--sip-header Diversion: must be 'Name: value'",
+    );
+  });
+
   test.each([
     ['5000', 5_000],
     ['90s', 90_000],

@@ -3,6 +3,7 @@
 
 import type { DialTarget } from '../../src/calls/call-types.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
+import type { PlaceRequest } from '../../src/calls/ports.ts';
 import type { SipEngine, SipTimers } from '../../src/embedded/drachtio/engine.ts';
 import { type Logger, silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
@@ -37,6 +38,8 @@ export type TrunkWorld = AsyncDisposable & {
   readonly place: (
     target?: DialTarget,
     mayInvite?: () => boolean,
+    /** Replaces members of the request, or adds them. */
+    more?: Partial<PlaceRequest>,
   ) => {
     readonly leg: ReturnType<DrachtioSip['place']>;
     readonly observer: RecordingLeg;
@@ -92,11 +95,14 @@ export async function openTrunkWorld(
     sip,
     gateways,
     nameOf: (gateway) => `127.0.0.1:${gateway.port}`,
-    place(target = { kind: 'tel', number: '15551230001' }, mayInvite = () => true) {
+    place(target = { kind: 'tel', number: '15551230001' }, mayInvite = () => true, more = {}) {
       const observer = new RecordingLeg();
       const callId = 'call-1' as CallId;
       const from = { trunk: 'carrier', caller: '15550001111', offerSdp: offer };
-      return { observer, leg: sip.place({ callId, target, ...from, mayInvite }, observer) };
+      return {
+        observer,
+        leg: sip.place({ callId, target, ...from, mayInvite, ...more }, observer),
+      };
     },
     replace(trunk) {
       trunks.replace(directoryOf(trunk));

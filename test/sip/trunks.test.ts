@@ -37,7 +37,7 @@ describe('trunks.yaml', () => {
       numberPrefix: '',
       assertedIdentity: 'caller',
       headers: { 'X-Account': '42' },
-      passHeaders: [],
+      passHeaders: ['diversion', 'x-campaign'],
       dtmf: 'rtp',
       codecs: ['PCMU', 'PCMA'],
       limits: { callsPerSecond: 20, maxConcurrentCalls: 40 },
@@ -68,14 +68,21 @@ describe('trunks.yaml', () => {
     expect(loadTrunks({ secrets }).default).toBeUndefined();
   });
 
-  test('accepts `passHeaders` in upper or lower case, but only headers that the schema allows', () => {
+  test('accepts `passHeaders` in upper or lower case, but no headers of the gateway', () => {
     const passing = (names: string) => load(`${minimal}    passHeaders: [${names}]\n`);
-    expect(passing('P-Asserted-Identity, DIVERSION').get('acme')?.passHeaders).toEqual([
-      ...['p-asserted-identity', 'diversion'],
+    expect(passing('P-Asserted-Identity, DIVERSION, X-Ticket').get('acme')?.passHeaders).toEqual([
+      ...['p-asserted-identity', 'diversion', 'x-ticket'],
     ]);
-    for (const name of ['From', 'X-Ticket', 'Route', '"P-A\\r\\nVia"']) {
-      expect(() => passing(name)).toThrow(/passHeaders\[0\]: must be a P- header/);
+    for (const name of ['From', 'Route', 'identity', 'Content-Type']) {
+      expect(() => passing(name)).toThrow(/passHeaders\[0\]: is set by the gateway itself/);
     }
+    expect(() => passing('"P-A\\r\\nVia"')).toThrow(/passHeaders\[0\]: must be a header name/);
+  });
+
+  test('accepts an Identity header of the size that signing services issue', () => {
+    const value = `${'a'.repeat(1_900)};info=<https://cert.example/a.pem>`;
+    const trunks = load(`${minimal}    headers: { Identity: "${value}" }\n`);
+    expect(trunks.get('acme')?.headers).toEqual({ Identity: value });
   });
 
   test.each([

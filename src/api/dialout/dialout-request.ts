@@ -4,6 +4,8 @@
 
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { checkAddedHeaders } from '../../calls/caller/added-headers.ts';
+import { callerDetailsOf } from '../../calls/caller/caller-members.ts';
 import {
   mergeUnknown,
   namesOf,
@@ -147,7 +149,9 @@ function acrossMembers(
   const stream = resolveStream(wanted.stream, { bot, detects, streams });
   if (!stream.ok) errors.push(...stream.errors);
   const trunk = route.ok ? route.trunk : undefined;
-  const callRoute = { caller: wanted.caller, trunk, accountId: bot.accountId, routes };
+  if (route.ok) errors.push(...headerErrors(wanted, trunk, routes));
+  const { caller, callerName } = wanted;
+  const callRoute = { caller, callerName, trunk, accountId: bot.accountId, routes };
   const plan = resolveBridge(wanted.bridge, callRoute, wanted.machineDetection);
   if (!plan.ok) errors.push(...plan.errors);
   errors.push(...planErrors(wanted, wanted.machineDetection));
@@ -163,6 +167,15 @@ function acrossMembers(
       .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
       .digest('hex'),
   };
+}
+
+function headerErrors(
+  wanted: Wanted,
+  trunk: string | undefined,
+  routes: RequestContext['routes'],
+): readonly MemberError[] {
+  const passes = trunk === undefined ? undefined : (name: string) => routes.passes(trunk, name);
+  return checkAddedHeaders(wanted, { mustPass: 'every', passes });
 }
 
 /** Checks the fields that depend on this gateway's configuration: URLs, limits, providers. */
@@ -214,6 +227,8 @@ function toRequest(
   return {
     target: wanted.target,
     caller: wanted.caller,
+    ...callerDetailsOf(wanted),
+    ...(wanted.headers === undefined ? {} : { headers: wanted.headers }),
     ...(wanted.notifyurl === undefined ? {} : { notifyUrl: wanted.notifyurl }),
     ...timesOf(wanted),
     ...(trunk === undefined ? {} : { trunk }),

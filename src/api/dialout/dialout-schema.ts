@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.ts';
+import { callerMembers } from '../../calls/caller/caller-members.ts';
 import { ignoredMembers } from '../../calls/contract/misspellings.ts';
 import { eventSelectors, typesSelectedBy } from '../../calls/contract/notify-events.ts';
 import { amdEventNames } from '../../calls/detection/amd-event.ts';
@@ -131,6 +132,13 @@ export const dialoutSchema = z
       .string()
       .refine(isSipUser, 'must be 1 to 128 characters of the user part of a SIP URI')
       .describe('user part of the caller ID'),
+    ...callerMembers,
+    headers: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe(
+        'further headers of the call’s INVITE, each of which the call’s trunk must list in its `passHeaders`. A header that the trunk does not pass on, that the gateway writes itself, or that needs a trunk that the call doesn’t use, is rejected with a 400 that names it, e.g. `headers.X-Ticket`. At most 16 headers and 2,048 bytes',
+      ),
     notifyurl: notifyUrl
       .optional()
       .describe(

@@ -5,6 +5,7 @@
 import { fromCallback } from 'xstate';
 import type { Logger } from '../../lib/logger.ts';
 import { type AcceptedCall, assertNever } from '../call-types.ts';
+import { callerDetailsOf } from '../caller/caller-members.ts';
 import type { CallId } from '../contract/identity.ts';
 import { LineDetection } from '../detection/line-detection.ts';
 import type { Keys } from '../keys/keys.ts';
@@ -125,7 +126,9 @@ class Line {
         callId,
         target: request.target,
         caller: request.caller,
+        ...callerDetailsOf(request),
         offerSdp: session.offerSdp,
+        ...(request.headers === undefined ? {} : { headers: request.headers }),
         ...(request.trunk === undefined ? {} : { trunk: request.trunk }),
       },
       { observe: (event) => this.#observeLeg(event) },

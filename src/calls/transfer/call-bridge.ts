@@ -7,6 +7,7 @@
 import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';
 import type { AcceptedCall } from '../call-types.ts';
+import { callerDetailsOf } from '../caller/caller-members.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
 import { type KeyReceiver, type PressedKey, passKey } from '../keys/keys.ts';
 import { LineKeys } from '../keys/line-keys.ts';
@@ -130,6 +131,7 @@ export class CallBridge implements OngoingTransfer {
     return this.#ports.sip.place(
       {
         ...{ callId, legId, target, caller, offerSdp },
+        ...callerDetailsOf(this.#transfer),
         ...(trunk === undefined ? {} : { trunk }),
         ...(headers === undefined ? {} : { headers }),
       },

@@ -51,7 +51,7 @@ export const transferHandler: CommandHandler<'transfer', TransferringPorts> = {
  */
 async function check(
   { routes, apps }: TransferringPorts,
-  { appId, accountId, request: { caller, trunk } }: AcceptedCall,
+  { appId, accountId, request: { caller, callerName, trunk } }: AcceptedCall,
   command: CommandOf<'transfer'>,
 ): Promise<CheckedTransfer> {
   // If the database isn't responding, accept the command anyway. The app limits are read again for
@@ -60,7 +60,7 @@ async function check(
   const target = targetOf(command, app);
   if (target === 'in-doubt') return { ok: false, refusal: inDoubt };
   if (!target.ok) return invalid([{ path: 'to', message: target.message }]);
-  const callOfTransfer = { caller, trunk, accountId, routes };
+  const callOfTransfer = { caller, callerName, trunk, accountId, routes };
   const resolved = resolveTransfer({ ...command, to: target.target }, callOfTransfer);
   if (!resolved.ok) return invalid(resolved.errors);
   if (app === 'in-doubt' || (app !== undefined && mayDial(app.limits, target.target))) {

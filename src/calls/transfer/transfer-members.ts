@@ -1,6 +1,7 @@
 // The fields of a transfer, used in `bridge` of a dial-out request and in the `transfer` command.
 
 import { z } from 'zod';
+import { callerMembers } from '../caller/caller-members.ts';
 import { maxRingTimeoutMs } from '../dialout-limits.ts';
 import { isBareNumber, isSipUser, parseTarget, targetMember } from '../target/parse-target.ts';
 import {
@@ -45,6 +46,12 @@ export const transferMembers = {
     .refine(isSipUser, 'must be 1 to 128 characters of the user part of a SIP URI')
     .optional()
     .describe("caller ID of the second leg; default: the call's own"),
+  callerName: callerMembers.callerName.describe(
+    "display name of the caller on the second leg, like `callerName` of the call. Default: the call's own, if the second leg also has the call's caller ID",
+  ),
+  identity: callerMembers.identity.describe(
+    'value of the `Identity` header (RFC 8224) of the second leg. At most 2,048 bytes, together with `headers`',
+  ),
   trunk: z
     .string()
     .min(1)

@@ -3,6 +3,8 @@
 
 import type { z } from 'zod';
 import type { DialTarget, MachineDetectionMode } from '../call-types.ts';
+import { checkAddedHeaders } from '../caller/added-headers.ts';
+import { callerDetailsOf } from '../caller/caller-members.ts';
 import type { CommandOf } from '../contract/command.ts';
 import type { MemberError } from '../contract/schema.ts';
 import type { RoutePlanner } from '../dialout-ports.ts';
@@ -10,13 +12,13 @@ import { uriOfTarget } from '../target/dial-target.ts';
 import { type NumberReading, readingFor } from '../target/number-reading.ts';
 import { isBareNumber, parseTarget } from '../target/parse-target.ts';
 import type { TransferPlan, TransferRequest } from './transfer.ts';
-import { checkTransferHeaders } from './transfer-headers.ts';
 import type { bridgeMember } from './transfer-members.ts';
 
 type WantedPlan = z.output<typeof bridgeMember>;
 
 export type TransferringCall = {
   readonly caller: string;
+  readonly callerName?: string | undefined;
   readonly trunk: string | undefined;
   readonly accountId: string;
   readonly routes: RoutePlanner;
@@ -40,19 +42,25 @@ export function resolveTransfer(
   }
   const trunk = route.ok ? route.trunk : undefined;
   const carrier = wanted.mode === 'refer' ? call.trunk : trunk;
-  const passes = (name: string): boolean =>
-    carrier !== undefined && call.routes.passes(carrier, name);
-  errors.push(...checkTransferHeaders(wanted.headers ?? {}, passes, prefix));
+  const passes =
+    carrier === undefined ? undefined : (name: string) => call.routes.passes(carrier, name);
+  errors.push(...checkAddedHeaders(wanted, { mustPass: 'trusted', passes }, prefix));
   if (errors.length > 0) return { ok: false, errors };
   const { mode, timeoutMs, caller = call.caller, keepStream, onFailure, headers } = wanted;
   return {
     ok: true,
     transfer: {
       ...{ to: wanted.to, mode, timeoutMs, caller, keepStream, onFailure },
+      ...callerDetailsOf({ callerName: nameOf(wanted, call), identity: wanted.identity }),
       ...(trunk === undefined ? {} : { trunk }),
       ...(headers === undefined ? {} : { headers }),
     },
   };
+}
+
+/** The name of the call belongs to its caller ID, so another caller ID has no name by default. */
+function nameOf(wanted: Omit<WantedPlan, 'on'>, call: TransferringCall): string | undefined {
+  return wanted.callerName ?? (wanted.caller === undefined ? call.callerName : undefined);
 }
 
 /**

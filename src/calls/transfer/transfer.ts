@@ -1,6 +1,7 @@
 // Transfers connect the person in a call to an agent. bridge: the gateway places a second leg and
 // relays the audio. refer: the gateway asks the first leg's carrier to call the agent (RFC 3515).
 
+import type { CallerDetails } from '../caller/caller-members.ts';
 import type { CallOutcome } from '../contract/call-words.ts';
 import type { DialTarget } from '../target/dial-target.ts';
 
@@ -22,7 +23,7 @@ export type TransferFallback = (typeof transferFallbacks)[number];
 export const defaultTransferTimeoutMs = 30_000;
 
 /** A transfer request that has passed its checks. */
-export type TransferRequest = {
+export type TransferRequest = CallerDetails & {
   readonly to: DialTarget;
   /**
    * The second leg's trunk. Omitted for a direct `sip:` call, and for a referral, which uses the

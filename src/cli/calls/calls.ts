@@ -66,6 +66,11 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
     .option('--bot <id>', 'bot that handles the call', defaultBot)
     .option('--app <id>', 'app to act as (default: the dev app)')
     .option('--caller <number>', 'user part of the caller ID', '+12025550199')
+    .option('--caller-name <name>', 'display name of the caller')
+    .addOption(
+      repeatable('--sip-header <name: value>', 'header of the INVITE, if the trunk passes it'),
+    )
+    .option('--identity <value>', 'Identity header of the INVITE (RFC 8224)')
     .option('--trunk <name>', 'trunk to dial over (default: the default trunk)')
     .option('--timeout <ms>', 'how long to ring')
     .option('--max-duration <ms>', 'longest duration after the answer, in ms or e.g. 90s, 10m')
@@ -113,7 +118,8 @@ function withPlans(command: Command): Command {
       new Option('--bridge-mode <mode>', 'use a second leg, or REFER').choices(transferModes),
     )
     .option('--bridge-timeout <ms>', 'how long to wait for an answer')
-    .option('--bridge-caller <number>', "caller ID of the second leg (default: the call's)");
+    .option('--bridge-caller <number>', "caller ID of the second leg (default: the call's)")
+    .option('--bridge-caller-name <name>', 'display name of the caller on the second leg');
 }
 
 function addReading(program: Command, calls: Command, createContext: () => CliContext): void {
@@ -214,6 +220,7 @@ function addTransfer(calls: Command, createContext: () => CliContext): void {
     )
     .option('--timeout <ms>', 'how long to wait for an answer')
     .option('--caller <number>', "caller ID of the second leg (default: the call's)")
+    .option('--caller-name <name>', 'display name of the caller on the second leg')
     .option('--trunk <name>', "trunk of the second leg (default for tel: the call's trunk)")
     .addOption(repeatable('--header <name: value>', 'header of the INVITE or REFER'))
     .option('--keep-stream', 'let the bot keep hearing the person')

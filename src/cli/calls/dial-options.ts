@@ -10,6 +10,10 @@ import { parseDurationS } from '../durations.ts';
 export type DialOptions = {
   readonly amd: string;
   readonly caller: string;
+  readonly callerName?: string;
+  /** `Name: value` */
+  readonly sipHeader?: readonly string[];
+  readonly identity?: string;
   readonly trunk?: string;
   readonly timeout?: string;
   readonly maxDuration?: string;
@@ -34,6 +38,7 @@ export type DialOptions = {
   readonly bridgeMode?: string;
   readonly bridgeTimeout?: string;
   readonly bridgeCaller?: string;
+  readonly bridgeCallerName?: string;
   /** False if `--no-stream` is given. */
   readonly stream?: boolean;
 };
@@ -44,10 +49,13 @@ export function dialRequest(
   options: DialOptions,
 ): Readonly<Record<string, unknown>> {
   const { amd, caller, trunk, timeout, metadata, header = [], timer = [] } = options;
-  const { thresholdWordCount: words, maxDuration } = options;
+  const { thresholdWordCount: words, maxDuration, sipHeader = [] } = options;
   const members = {
     target: targetOf(target),
     caller,
+    callerName: options.callerName,
+    headers: sipHeader.length === 0 ? undefined : readHeaders(sipHeader, '--sip-header'),
+    identity: options.identity,
     machineDetection: amd,
     notifyurl,
     notifyEvents: options.notifyEvents?.split(',').map((name) => name.trim()),
@@ -149,7 +157,8 @@ function buildBridge(options: DialOptions): Readonly<Record<string, unknown>> | 
   const { bridge, bridgeOn: on, bridgeMode: mode, bridgeTimeout, bridgeCaller: caller } = options;
   const timeoutMs =
     bridgeTimeout === undefined ? undefined : readNumber('--bridge-timeout', bridgeTimeout);
-  const given = Object.entries({ on, mode, timeoutMs, caller }).filter(
+  const callerName = options.bridgeCallerName;
+  const given = Object.entries({ on, mode, timeoutMs, caller, callerName }).filter(
     ([, value]) => value !== undefined,
   );
   if (bridge !== undefined) return { to: targetOf(bridge), ...Object.fromEntries(given) };
@@ -197,11 +206,14 @@ function readMetadata(text: string): unknown {
 }
 
 /** Reads headers of the form `Name: value`. */
-export function readHeaders(texts: readonly string[]): Readonly<Record<string, string>> {
+export function readHeaders(
+  texts: readonly string[],
+  option = '--header',
+): Readonly<Record<string, string>> {
   return Object.fromEntries(
     texts.map((text) => {
       const at = text.indexOf(':');
-      if (at < 1) throw new CliError(`--header ${text}: must be 'Name: value'`);
+      if (at < 1) throw new CliError(`${option} ${text}: must be 'Name: value'`);
       return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
     }),
   );

@@ -22,6 +22,7 @@ export type TransferOptions = LiveOptions & {
   readonly mode?: 'bridge' | 'refer';
   readonly timeout?: string;
   readonly caller?: string;
+  readonly callerName?: string;
   readonly trunk?: string;
   /** `Name: value` */
   readonly header?: readonly string[];
@@ -85,11 +86,11 @@ export async function transferCall(
   to: string,
   options: TransferOptions,
 ): Promise<void> {
-  const { mode, timeout, caller, trunk, header = [], keepStream, onFailure } = options;
+  const { mode, timeout, caller, callerName, trunk, header = [], keepStream, onFailure } = options;
   const target = targetOf(to);
   const command = {
     ...{ command: 'transfer' as const, to: target },
-    ...{ mode, caller, trunk, keepStream, onFailure },
+    ...{ mode, caller, callerName, trunk, keepStream, onFailure },
     timeoutMs: timeout === undefined ? undefined : readNumber('--timeout', timeout),
     headers: header.length === 0 ? undefined : readHeaders(header),
   };

@@ -13,6 +13,7 @@ import type { PlaceRequest } from '../../calls/ports.ts';
 import { within } from '../../lib/within.ts';
 import { gatewayName } from './gateway-name.ts';
 import { type Dice, orderGateways } from './gateway-order.ts';
+import { fromHeader, nameAddress } from './name-address.ts';
 import { type Gateway, isOpenTo, type Trunk, type TrunkDirectory } from './trunks.ts';
 
 type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
@@ -43,7 +44,10 @@ export type RouteResult =
   | { readonly ok: true; readonly routes: readonly [Route, ...Route[]] }
   | { readonly ok: false; readonly reason: string };
 
-export type RouteRequest = Pick<PlaceRequest, 'target' | 'trunk' | 'caller'>;
+export type RouteRequest = Pick<
+  PlaceRequest,
+  'target' | 'trunk' | 'caller' | 'callerName' | 'identity'
+>;
 
 export type ResolveHost = (host: string) => Promise<readonly string[]>;
 
@@ -111,15 +115,15 @@ export function createRouter(options: {
     return { ok: false, field: 'trunk', message };
   };
 
-  const resolve: Router['resolve'] = async ({ target, trunk: trunkName, caller }) => {
+  const resolve: Router['resolve'] = async ({ target, trunk: trunkName, ...from }) => {
     if (trunkName === undefined && target.kind === 'sip') {
-      return resolveDirect(target, caller, networks, resolveHost);
+      return resolveDirect(target, from, networks, resolveHost);
     }
     const trunk = trunkName === undefined ? trunks.default : trunks.get(trunkName);
     if (trunk === undefined) return { ok: false, reason: 'no such trunk' };
     const isUp = (gateway: Gateway) => options.isUp?.(trunk.name, gatewayName(gateway)) ?? true;
     const [first, ...others] = orderGateways(trunk.gateways, isUp, options.dice ?? Math.random).map(
-      (gateway) => routeThrough(trunk, gateway, target, caller),
+      (gateway) => routeThrough(trunk, gateway, target, from),
     );
     return first === undefined
       ? { ok: false, reason: 'the trunk has no gateway' }
@@ -157,7 +161,7 @@ function planDirect(host: string, networks: readonly Network[]): RoutePlan {
 /** Resolves a direct call to the first allowed address of its host. */
 async function resolveDirect(
   requested: SipTarget,
-  caller: string,
+  from: Caller,
   networks: readonly Network[],
   resolveHost: (host: string) => Promise<readonly string[] | undefined>,
 ): Promise<RouteResult> {
@@ -171,13 +175,21 @@ async function resolveDirect(
   const address = addresses.find((candidate) => isAllowed(candidate, networks));
   return address === undefined
     ? { ok: false, reason: notAllowedReason }
-    : { ok: true, routes: [routeTo(target, address, caller)] };
+    : { ok: true, routes: [routeTo(target, address, from)] };
 }
 
-function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, caller: string): Route {
+/** The caller that the request names. */
+type Caller = Pick<RouteRequest, 'caller' | 'callerName' | 'identity'>;
+
+function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, from: Caller): Route {
+  const domain = trunk.fromDomain;
   const shared = {
-    from: `<sip:${userPart(caller)}@${trunk.fromDomain === undefined ? 'localhost' : bracketed(trunk.fromDomain)}>`,
-    headers: headersOf(trunk, gateway, caller),
+    from: fromHeader(
+      from.callerName,
+      userPart(from.caller),
+      domain === undefined ? undefined : bracketed(domain),
+    ),
+    headers: headersOf(trunk, gateway, from),
     ...(trunk.passHeaders.length > 0 && { passHeaders: trunk.passHeaders }),
     ...(trunk.auth !== undefined && { credentials: trunk.auth }),
     gateway: gatewayName(gateway),
@@ -194,25 +206,40 @@ function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, caller
 
 /**
  * Adds the caller's asserted identity, for carriers that trust this gateway (RFC 3325, section
- * 9.1).
+ * 9.1), and the request's Identity header, which replaces the trunk's.
  */
-function headersOf(trunk: Trunk, gateway: Gateway, caller: string): Route['headers'] {
-  const { assertedIdentity, fromDomain, headers } = trunk;
+function headersOf(trunk: Trunk, gateway: Gateway, from: Caller): Route['headers'] {
+  const { assertedIdentity } = trunk;
+  const headers = withIdentity(trunk.headers, from.identity);
   if (assertedIdentity === undefined) return headers;
-  const callerUri = `sip:${userPart(caller)}@${bracketed(fromDomain ?? gateway.host)}`;
-  const uri = assertedIdentity === 'caller' ? callerUri : assertedIdentity;
-  return { ...headers, 'P-Asserted-Identity': `<${uri}>` };
+  return { ...headers, 'P-Asserted-Identity': assertedHeader(trunk, gateway, from) };
 }
 
-function routeTo(target: SipTarget, address: string, caller: string): Route {
+function assertedHeader(
+  { assertedIdentity = 'caller', fromDomain }: Trunk,
+  gateway: Gateway,
+  { caller, callerName }: Caller,
+): string {
+  if (assertedIdentity !== 'caller') return nameAddress(undefined, assertedIdentity);
+  const uri = `sip:${userPart(caller)}@${bracketed(fromDomain ?? gateway.host)}`;
+  return nameAddress(callerName, uri);
+}
+
+/** Replaces a trunk's Identity header in any spelling, because RFC 8224 signs for one call. */
+function withIdentity(headers: Route['headers'], identity: string | undefined): Route['headers'] {
+  if (identity === undefined) return headers;
+  const others = Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'identity');
+  return { ...Object.fromEntries(others), Identity: identity };
+}
+
+function routeTo(target: SipTarget, address: string, from: Caller): Route {
   const uri = `sip:${userPart(target.user)}@${authority(target)}`;
   const port = target.port ?? 5060;
   return {
     requestUri: uri,
     to: `<${uri}>`,
-    // The engine replaces `@localhost` with its own address.
-    from: `<sip:${userPart(caller)}@localhost>`,
-    headers: {},
+    from: fromHeader(from.callerName, userPart(from.caller), undefined),
+    headers: withIdentity({}, from.identity),
     gateway: authority({ host: address, port }),
     ...(address !== target.host && { nextHop: `sip:${authority({ host: address, port })}` }),
   };

@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { headerName, isReservedHeader, maxAddedBytes } from '../../calls/caller/added-headers.ts';
 import { gatewayName } from './gateway-name.ts';
 
 /** Headers that the engine or the dialog sets. A trunk may add any other header. */
@@ -48,7 +49,8 @@ const headersSchema = z.record(
     .refine((name) => !reservedHeaders.has(name.toLowerCase()), 'is set by the gateway itself'),
   z
     .string()
-    .max(512)
+    // Long enough for an Identity header, and far below the size of a control frame.
+    .max(maxAddedBytes)
     .regex(/^[\t\x20-\x7e]*$/, 'must be printable ASCII'),
 );
 
@@ -95,12 +97,10 @@ const trunkSchema = z.strictObject({
     .array(
       z
         .string()
-        .regex(
-          /^(P-[A-Za-z0-9-]{1,60}|Diversion|History-Info|Remote-Party-ID|Privacy)$/i,
-          'must be a P- header, Diversion, History-Info, Remote-Party-ID or Privacy',
-        ),
+        .regex(headerName, 'must be a header name')
+        .refine((name) => !isReservedHeader(name), 'is set by the gateway itself'),
     )
-    .max(16)
+    .max(64)
     .default([]),
   codecs: z
     .array(z.enum(['PCMU', 'PCMA']))

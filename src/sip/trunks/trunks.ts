@@ -52,8 +52,8 @@ export type Trunk = {
   readonly assertedIdentity?: string;
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Headers, in lower case, that an application may set in its transfers, in addition to harmless
-   * ones, which are always allowed.
+   * Headers, in lower case, that an application may set on its calls and transfers. A transfer may
+   * also set harmless ones that aren't listed.
    */
   readonly passHeaders: readonly string[];
   readonly codecs: readonly VoiceCodec[];

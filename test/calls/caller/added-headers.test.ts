@@ -1,13 +1,15 @@
-// Headers that an application adds to the INVITE or REFER of a transfer: which are allowed, and
-// which message names the others.
+// Headers that an application adds to the INVITE of a call, or to the INVITE or REFER of a
+// transfer: which are allowed, and which message names the others.
 
 import { describe, expect, test } from 'vitest';
-import { checkTransferHeaders } from '../../../src/calls/transfer/transfer-headers.ts';
+import { checkAddedHeaders } from '../../../src/calls/caller/added-headers.ts';
 
 /** The headers as the trunk lists them. */
 const passes = (name: string): boolean => ['p-asserted-identity', 'diversion'].includes(name);
 const messagesOf = (headers: Readonly<Record<string, string>>): readonly string[] =>
-  checkTransferHeaders(headers, passes, 'bridge.').map(({ path, message }) => `${path} ${message}`);
+  checkAddedHeaders({ headers }, { mustPass: 'trusted', passes }, 'bridge.').map(
+    ({ path, message }) => `${path} ${message}`,
+  );
 
 describe('a header of the application', () => {
   test.each([
@@ -27,7 +29,7 @@ describe('a header of the application', () => {
     ...['From', 'To', 'Via', 'Contact', 'Route', 'Record-Route', 'Max-Forwards', 'Call-ID', 'CSeq'],
     ...['Refer-To', 'Refer-Sub', 'Referred-By', 'Replaces', 'Event', 'Subscription-State'],
     ...['Authorization', 'Proxy-Authorization', 'Content-Type', 'Content-Length', 'Content-X'],
-    ...['Require', 'Proxy-Require', 'Supported', 'Identity', 'Session-Expires', 'Min-SE'],
+    ...['Require', 'Proxy-Require', 'Supported', 'Session-Expires', 'Min-SE'],
     // Short forms of these headers.
     ...['f', 't', 'v', 'm', 'i', 'c', 'e', 'l', 'r', 'b', 'o', 'x', 'k', 'u', 'y', 'd', 'j', 'a'],
   ])('%s is reserved for the gateway, in any spelling', (name) => {
@@ -36,6 +38,12 @@ describe('a header of the application', () => {
         `bridge.headers.${spelled} header ${spelled} cannot be set: the gateway writes it`,
       ]);
     }
+  });
+
+  test('Identity has a field of its own', () => {
+    expect(messagesOf({ identity: 'x' })).toEqual([
+      'bridge.headers.identity header identity cannot be set: the field identity sets it',
+    ]);
   });
 
   test.each([
@@ -91,5 +99,44 @@ describe('all headers together', () => {
   test('have at most 2,048 bytes, as they are in the request', () => {
     expect(messagesOf({ 'X-Note': 'x'.repeat(2_048 - 'X-Note: \r\n'.length) })).toEqual([]);
     expect(messagesOf({ 'X-Note': 'x'.repeat(2_049 - 'X-Note: \r\n'.length) })).toEqual([tooMuch]);
+  });
+});
+
+describe('a header of the first leg', () => {
+  const pathsOf = (headers: Readonly<Record<string, string>>, policy?: 'no trunk') =>
+    checkAddedHeaders(
+      { headers },
+      { mustPass: 'every', ...(policy === undefined ? { passes } : {}) },
+    );
+
+  test('passes only if the trunk lists it', () => {
+    expect(pathsOf({ Diversion: '<sip:100@pbx.example>' })).toEqual([]);
+    expect(pathsOf({ 'X-Foo': '1' })).toEqual([
+      {
+        path: 'headers.X-Foo',
+        message: 'header X-Foo is not in the passHeaders of its trunk',
+      },
+    ]);
+  });
+
+  test('never passes without a trunk', () => {
+    expect(pathsOf({ Diversion: '<sip:100@pbx.example>' }, 'no trunk')).toEqual([
+      {
+        path: 'headers.Diversion',
+        message: 'header Diversion needs a trunk with this header in its passHeaders',
+      },
+    ]);
+  });
+
+  test('shares its bytes with identity', () => {
+    const errorsOf = (length: number) =>
+      checkAddedHeaders(
+        { headers: { Diversion: 'x' }, identity: 'x'.repeat(length) },
+        { mustPass: 'every', passes },
+      ).map(({ path }) => path);
+    const headerBytes = 'Diversion: x\r\n'.length;
+
+    expect(errorsOf(2_048 - headerBytes)).toEqual([]);
+    expect(errorsOf(2_049 - headerBytes)).toEqual(['headers']);
   });
 });

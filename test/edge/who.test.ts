@@ -1,0 +1,73 @@
+// The caller as the carrier sees it: name, headers and Identity of the request.
+
+import { expect, test } from 'vitest';
+import type { PlaceRequest } from '../../src/calls/ports.ts';
+import type { Trunk } from '../../src/sip/trunks/trunks.ts';
+import { openTrunkWorld } from '../sip/trunk-world.ts';
+
+/** Places a call over a trunk with these members, and returns its INVITE. */
+async function invited(trunk: Partial<Trunk>, request: Partial<PlaceRequest>) {
+  await using world = await openTrunkWorld({ gateways: 1, trunk });
+  const { leg } = world.place(undefined, undefined, request);
+  const [gateway] = world.gateways;
+  if (gateway === undefined) throw new Error('the world has no gateway');
+  const invite = await gateway.take('INVITE');
+  leg.cancel('enough');
+  gateway.reply(invite, 486, 'Busy Here');
+  await gateway.take('ACK');
+  const of = (name: string) => invite.headers.get(name.toLowerCase())?.join(' | ');
+  return { ...invite, of };
+}
+
+const asserting = { assertedIdentity: 'caller', fromDomain: 'calls.example' } as const;
+
+test.each([
+  ['Ada Lovelace', '"Ada Lovelace"'],
+  ['Zoë "Z" \\ Müller, 株式会社 📞', '"Zoë \\"Z\\" \\\\ Müller, 株式会社 📞"'],
+  ['<sip:1@evil.example>;tag=x', '"<sip:1@evil.example>;tag=x"'],
+  ['at localhost', '"at l\\ocalhost"'],
+])('the name %s arrives in From and P-Asserted-Identity', async (callerName, display) => {
+  const invite = await invited(asserting, { callerName });
+
+  expect(invite.of('From')).toMatch(/;tag=\S+$/);
+  expect(invite.of('From')?.replace(/;tag=\S+$/, '')).toBe(
+    `${display} <sip:15550001111@calls.example>`,
+  );
+  expect(invite.of('P-Asserted-Identity')).toBe(`${display} <sip:15550001111@calls.example>`);
+});
+
+test('the longest name arrives, cut to what the engine takes if the trunk has no domain', async () => {
+  const callerName = '📞'.repeat(80);
+  const invite = await invited({}, { callerName });
+  expect(invite.of('From')).toMatch(/^"(📞){35,80}" <sip:15550001111@127\.0\.0\.1:\d+>;tag=/u);
+
+  const whole = await invited(asserting, { callerName });
+  expect(whole.of('From')).toContain(`"${callerName}" <sip:15550001111@calls.example>`);
+});
+
+test('a fixed P-Asserted-Identity has no name', async () => {
+  const invite = await invited({ assertedIdentity: 'tel:+15550001' }, { callerName: 'Ada' });
+  expect(invite.of('P-Asserted-Identity')).toBe('<tel:+15550001>');
+});
+
+const token = (name: string) =>
+  `${name}.eyJkZXN0Ijp7fX0.c2ln;info=<https://cert.example/a.pem>;alg=ES256;ppt="shaken"`;
+
+test('the Identity of the request replaces that of the trunk, once', async () => {
+  const trunk = { headers: { identity: token('trunk'), 'X-Account': '42' } };
+  const own = await invited(trunk, { identity: token('request') });
+  expect(own.of('Identity')).toBe(token('request'));
+  expect(own.of('X-Account')).toBe('42');
+
+  expect((await invited(trunk, {})).of('Identity')).toBe(token('trunk'));
+});
+
+test('headers of the request arrive, and replace those of the trunk that it passes on', async () => {
+  const headers = { 'X-Campaign': 'spring', Diversion: '<sip:1@pbx.example>' };
+  const invite = await invited(
+    { headers: { 'x-campaign': 'none' }, passHeaders: ['x-campaign', 'diversion'] },
+    { headers },
+  );
+  expect(invite.of('X-Campaign')).toBe('spring');
+  expect(invite.of('Diversion')).toBe('<sip:1@pbx.example>');
+});
