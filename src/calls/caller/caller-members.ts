@@ -1,5 +1,5 @@
-// The fields that describe the caller, apart from `caller` itself. The dial-out request and transfers
-// use them.
+// The fields that describe the caller, apart from `caller` itself. The dial-out request and
+// transfers use them.
 
 import { z } from 'zod';
 import { maxAddedBytes } from './added-headers.ts';
