@@ -28,7 +28,7 @@ export type DialogSketch = {
   readonly body: string;
 };
 
-const refreshesTarget: ReadonlySet<string> = new Set(['INVITE', 'SUBSCRIBE', 'REFER']);
+const refreshesTarget: ReadonlySet<string> = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'REFER']);
 
 export const silentUser: RequestUser = {
   onResponse: () => undefined,

@@ -11,9 +11,11 @@ import type { SipPeer } from '../transport/sip-peer.ts';
 export const maxDialogs = 50_000;
 
 export type SessionTimerState = {
-  readonly intervalMs: number;
+  readonly seconds: number;
   /** True if the engine must refresh the session, false if the peer must. */
   readonly isRefresher: boolean;
+  /** When the engine hangs up unless the session has been refreshed, in the clock's time. */
+  readonly endsAtMs: number;
   timer: TimerHandle | undefined;
 };
 
@@ -65,13 +67,33 @@ export type Dialog = {
   /** The last SDP that we've sent to the peer, which we repeat to refresh the session. */
   localSdp: string | undefined;
   session: SessionTimerState | undefined;
+  /** The longest Min-SE with which the far end has refused a refresh, or 0. */
+  minSessionSeconds: number;
+  /** True if the far end's last Allow header contained UPDATE. */
+  allowsUpdate: boolean;
+  /** Transaction of the last INVITE that we've sent within the dialog. */
+  ourInvite: { readonly state: string } | undefined;
+  /** Transaction of the last INVITE that the peer has sent within the dialog. */
+  peerInvite: { readonly state: string } | undefined;
   ownerlessTimer: TimerHandle | undefined;
 };
 
 /** Fields whose initial value is the same in every dialog. */
-type DialogProgress = 'isTargetAssumed' | 'state' | 'unacknowledged' | 'ack' | 'awaitingAck';
+type DialogProgress =
+  | 'isTargetAssumed'
+  | 'state'
+  | 'unacknowledged'
+  | 'ack'
+  | 'awaitingAck'
+  | 'localSdp'
+  | 'session'
+  | 'minSessionSeconds'
+  | 'allowsUpdate'
+  | 'ourInvite'
+  | 'peerInvite'
+  | 'ownerlessTimer';
 /** Fields that must be set when a dialog is created. */
-export type DialogSeed = Omit<Dialog, DialogProgress | 'localSdp' | 'session' | 'ownerlessTimer'>;
+export type DialogSeed = Omit<Dialog, DialogProgress>;
 
 export function newDialog(seed: DialogSeed): Dialog {
   return {
@@ -83,6 +105,10 @@ export function newDialog(seed: DialogSeed): Dialog {
     awaitingAck: undefined,
     localSdp: undefined,
     session: undefined,
+    minSessionSeconds: 0,
+    allowsUpdate: false,
+    ourInvite: undefined,
+    peerInvite: undefined,
     ownerlessTimer: undefined,
   };
 }

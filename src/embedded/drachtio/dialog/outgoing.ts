@@ -35,6 +35,8 @@ export type Outgoing = {
     | { readonly state: 'waiting'; readonly text: SipRequest }
     | { readonly state: 'sent' };
   lastRseq: string | undefined;
+  /** The SDP before this request's offer, to which we return if the offer is refused. */
+  replacedSdp: string | undefined;
   /** ACKs for other fork branches that have answered as well, by To tag. */
   forkAcks: Map<string, string> | undefined;
   /**
@@ -46,7 +48,7 @@ export type Outgoing = {
 
 type OutgoingSeed = Omit<
   Outgoing,
-  'initial' | 'sent' | 'cancel' | 'lastRseq' | 'forkAcks' | 'earlyRequest'
+  'initial' | 'sent' | 'cancel' | 'lastRseq' | 'replacedSdp' | 'forkAcks' | 'earlyRequest'
 >;
 
 export function newOutgoing(seed: OutgoingSeed): Outgoing {
@@ -56,6 +58,7 @@ export function newOutgoing(seed: OutgoingSeed): Outgoing {
     sent: undefined,
     cancel: { state: 'none' },
     lastRseq: undefined,
+    replacedSdp: undefined,
     forkAcks: undefined,
     earlyRequest: undefined,
   };

@@ -10,6 +10,7 @@ import { appHeaders, contentTypeOf, decidedHeaders } from './app-headers.ts';
 import type { Dialog } from './dialog.ts';
 import type { DialogRequests, DialogSketch } from './dialog-requests.ts';
 import { newOutgoing } from './outgoing.ts';
+import { requestSessionHeaders } from './session-headers.ts';
 import type { UacResponses } from './uac-responses.ts';
 
 export const notForAck =
@@ -71,11 +72,12 @@ export class UacDialog {
     method: string,
     peer: SipPeer,
   ): void {
-    const draft = this.#dialogSketch(method, sketch);
-    if (draft === undefined) {
+    const given = this.#dialogSketch(method, sketch);
+    if (given === undefined) {
       client.refuse(messageId, 'missing content-type');
       return;
     }
+    const draft = refreshesSession(method) ? this.#withSession(dialog, given) : given;
     const outgoing = newOutgoing({
       transactionId: this.#context.identifiers.uuid(),
       dialogId: dialog.id,
@@ -98,7 +100,11 @@ export class UacDialog {
     outgoing.sent = sent;
     outgoing.request = sent.request;
     if (method === 'INVITE' && draft.contact !== undefined) dialog.localContact = draft.contact;
-    if (sketch.body.startsWith('v=0')) dialog.localSdp = sketch.body;
+    if (method === 'INVITE') dialog.ourInvite = sent.transaction;
+    if (sketch.body.startsWith('v=0')) {
+      outgoing.replacedSdp = dialog.localSdp;
+      dialog.localSdp = sketch.body;
+    }
     this.#responses.add(outgoing);
     if (method === 'BYE') this.#context.reports.stop('application', 'normal-release', sent.text);
     const { transactionId } = outgoing;
@@ -152,11 +158,21 @@ export class UacDialog {
     };
   }
 
+  /** Each INVITE and UPDATE in a dialog renegotiates the session timer (RFC 4028 section 7.4). */
+  #withSession(dialog: Dialog, draft: DialogSketch): DialogSketch {
+    const added = requestSessionHeaders(dialog, this.#context.timers, draft.headers);
+    return { ...draft, headers: [...draft.headers, ...added] };
+  }
+
   #adopt(dialog: Dialog, client: ControlClient): void {
     this.#context.clock.clearTimer(dialog.ownerlessTimer);
     dialog.ownerlessTimer = undefined;
     this.#context.dialogs.setOwner(dialog, client);
   }
+}
+
+function refreshesSession(method: string): boolean {
+  return method === 'INVITE' || method === 'UPDATE';
 }
 
 function noRoute(dialog: Dialog): string {

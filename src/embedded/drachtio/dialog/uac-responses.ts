@@ -15,6 +15,7 @@ import { confirmDialog, type Dialog, endsSubscription } from './dialog.ts';
 import { assumeTarget, dialogOf, takeTarget } from './dialog-making.ts';
 import { type DialogRequests, emptySketch, type HangUp, silentUser } from './dialog-requests.ts';
 import type { Outgoing } from './outgoing.ts';
+import { noteAllowedMethods } from './session-headers.ts';
 import { armSessionTimer } from './session-timer.ts';
 
 /**
@@ -83,6 +84,7 @@ export class UacResponses {
       toTag: this.#context.identifiers.tag(),
     });
     this.#endCall(outgoing);
+    withdrawOffer(outgoing);
     const meta = { source: 'network', bytes: 0, protocol, address: '', port: 0 } as const;
     this.#notify(
       outgoing,
@@ -127,6 +129,7 @@ export class UacResponses {
       this.#receiveProvisional(outgoing, response, peer, bytes);
       return;
     }
+    if (response.status >= 300) withdrawOffer(outgoing);
     if (outgoing.request.method !== 'INVITE') {
       this.#receiveNonInvite(outgoing, response, peer, bytes);
       return;
@@ -177,6 +180,8 @@ export class UacResponses {
       this.#requests.forget(dialog);
     }
     if (outgoing.request.method === 'UPDATE' && dialog !== undefined && answered) {
+      takeTarget(dialog, response);
+      noteAllowedMethods(dialog, response);
       armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
     }
     this.#pass(outgoing, response, peer, bytes);
@@ -205,6 +210,7 @@ export class UacResponses {
     dialog.unacknowledged = { cseq: outgoing.cseq, transactionId: outgoing.transactionId };
     if (outgoing.cancel.state !== 'none') dialog.state = 'cancelled';
     takeTarget(dialog, response);
+    noteAllowedMethods(dialog, response);
     armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
     this.#forgetEarly(outgoing);
     if (!outgoing.client.alive) {
@@ -308,6 +314,12 @@ export class UacResponses {
       text,
     });
   }
+}
+
+/** A refused offer doesn't change the session, so a refresh must repeat the SDP before it. */
+function withdrawOffer({ dialog, initial, request, replacedSdp }: Outgoing): void {
+  if (dialog === undefined || initial || request.body === '') return;
+  if (dialog.localSdp === request.body) dialog.localSdp = replacedSdp;
 }
 
 function isRepeated(dialog: Dialog, outgoing: Outgoing): boolean {

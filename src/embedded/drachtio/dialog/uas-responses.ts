@@ -20,6 +20,7 @@ import { confirmDialog, type Dialog, endsSubscription, newDialog } from './dialo
 import { contactUri, recordRoutes } from './dialog-making.ts';
 import type { Incoming } from './incoming.ts';
 import { networkMeta } from './network-requests.ts';
+import { answerSessionHeaders } from './session-headers.ts';
 import { armSessionTimer } from './session-timer.ts';
 import type { UasParts } from './uas.ts';
 
@@ -76,19 +77,32 @@ export class UasResponses {
       this.#sendInvite(answer, incoming);
       return;
     }
-    this.#sendSimple(answer, incoming.received, transactionId, this.#liveDialogId(incoming));
-    this.#afterSimple(answer, incoming);
+    const added = this.#sessionHeaders(answer, incoming);
+    const sent = this.#sendSimple(
+      answer,
+      incoming.received,
+      transactionId,
+      this.#liveDialogId(incoming),
+      added,
+    );
+    if (sent) this.#afterSimple(answer, incoming, added);
   }
 
   /**
    * An UPDATE may refresh the session (RFC 4028 section 7.4), and a NOTIFY may end a subscription
    * (RFC 6665 section 4.4.1).
    */
-  #afterSimple({ status, sketch }: Answer, { received, dialog }: Incoming): void {
+  #afterSimple(
+    { status, sketch }: Answer,
+    { received, dialog }: Incoming,
+    added: readonly SipHeader[],
+  ): void {
     if (dialog === undefined || status.code < 200) return;
     const { request } = received;
     if (request.method === 'UPDATE' && isSuccess(status)) {
-      armSessionTimer(this.#context, this.#parts.requests, dialog, sketch, 'uas');
+      if (sketch.body.startsWith('v=0')) dialog.localSdp = sketch.body;
+      const sent = { headers: [...sketch.headers, ...added] };
+      armSessionTimer(this.#context, this.#parts.requests, dialog, sent, 'uas');
     }
     if (
       request.method === 'NOTIFY' &&
@@ -97,6 +111,13 @@ export class UasResponses {
     ) {
       this.#parts.requests.forget(dialog);
     }
+  }
+
+  /** What RFC 4028 requires of a 2xx, apart from what the application has given. */
+  #sessionHeaders({ status, sketch }: Answer, { received, dialog }: Incoming): SipHeader[] {
+    const { method } = received.request;
+    if (!isSuccess(status) || (method !== 'INVITE' && method !== 'UPDATE')) return [];
+    return answerSessionHeaders(received.request, dialog, sketch.headers);
   }
 
   /**
@@ -112,17 +133,18 @@ export class UasResponses {
     received: ReceivedRequest,
     transactionId: string,
     dialogId: string,
-  ): void {
+    added: readonly SipHeader[] = [],
+  ): boolean {
     const given = appHeaders(sketch, this.#context.local, simpleExcludes);
     const response = buildResponse(received.request, status.code, status.reason, {
       toTag: addressTag(given.get('To') ?? '') ?? this.#context.identifiers.tag(),
-      headers: given.headers,
+      headers: [...given.headers, ...added],
       body: sketch.body,
     });
     const text = serializeMessage(response);
     if (!received.transaction.respond(status.code, text)) {
       client.refuse(messageId, unknownTransaction);
-      return;
+      return false;
     }
     const meta = networkMeta(this.#context, received.peer, text.length, '');
     client.responseSent(messageId, {
@@ -131,6 +153,7 @@ export class UasResponses {
       dialogId,
       text,
     });
+    return true;
   }
 
   #sendInvite(answer: Answer, incoming: Incoming): void {
@@ -175,12 +198,15 @@ export class UasResponses {
     const contentType = contentTypeOf(given.get('Content-Type'), sketch.body);
     if (sketch.body !== '' && contentType === undefined) return 'missing content-type';
     incoming.toTag ??= addressTag(given.get('To') ?? '') ?? this.#context.identifiers.tag();
-    const headers = [...given.headers];
-    if (contentType !== undefined) headers.push({ name: 'Content-Type', value: contentType });
     const contact =
       given.get('Contact') ??
       (isSuccess(status) ? `<${localUri(local, peer.protocol)}>` : undefined);
-    if (contact !== undefined) headers.push({ name: 'Contact', value: contact });
+    const headers = [
+      ...given.headers,
+      ...headerIfGiven('Content-Type', contentType),
+      ...headerIfGiven('Contact', contact),
+      ...this.#sessionHeaders(answer, incoming),
+    ];
     const reliably = isReliable(status, given);
     if (reliably) {
       if (!peerSupports100rel(request)) return 'Remote endpoint does not support 100rel';
@@ -289,6 +315,10 @@ export class UasResponses {
 
 const simpleExcludes: ReadonlySet<string> = new Set(['From', 'To', 'Call-ID', 'CSeq']);
 const inviteExcludes: ReadonlySet<string> = new Set([...simpleExcludes, 'Contact', 'Content-Type']);
+
+function headerIfGiven(name: string, value: string | undefined): SipHeader[] {
+  return value === undefined ? [] : [{ name, value }];
+}
 
 type StatusLine = { readonly code: number; readonly reason: string };
 

@@ -15,7 +15,8 @@ import type { Incoming, IncomingTable } from './incoming.ts';
 import { answerDirectly, networkMeta } from './network-requests.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { ReliableProvisionals } from './reliable-provisionals.ts';
-import { parseSessionExpires } from './session-timer.ts';
+import { noteAllowedMethods, parseSessionExpires } from './session-headers.ts';
+import { isOurInvitePending } from './session-refresh.ts';
 import type { UacResponses } from './uac-responses.ts';
 
 const noSuchCall = { status: 481, reason: 'Call/Transaction Does Not Exist' };
@@ -160,7 +161,9 @@ export class Uas {
       this.#answer(received, noSuchCall);
       return;
     }
-    if (this.#refuseShortSession(received)) return;
+    if (this.#refuseGlare(received, dialog) || this.#refuseShortSession(received)) return;
+    noteAllowedMethods(dialog, request);
+    if (request.method === 'INVITE') dialog.peerInvite = received.transaction;
     if (refreshesTarget.has(request.method)) takeTarget(dialog, request);
     if (request.method === 'PRACK') {
       this.#parts.reliable.acknowledge(headerValue(request, 'RAck') ?? '', dialog);
@@ -220,6 +223,18 @@ export class Uas {
   }
 
   /**
+   * Rejects an offer that crosses our own INVITE, which includes a session refresh that the
+   * application doesn't know about (RFC 3261 section 14.2 and RFC 3311 section 5.2).
+   */
+  #refuseGlare(received: ReceivedRequest, dialog: Dialog): boolean {
+    const { method, body } = received.request;
+    const offers = method === 'INVITE' || (method === 'UPDATE' && body !== '');
+    if (!offers || !isOurInvitePending(dialog)) return false;
+    this.#answer(received, { status: 491, reason: 'Request Pending' });
+    return true;
+  }
+
+  /**
    * Rejects a session interval that's too short (RFC 4028 section 6). Like drachtio's SIP stack, we
    * do this without involving the application.
    */
@@ -227,9 +242,8 @@ export class Uas {
     const { request } = received;
     if (request.method !== 'INVITE' && request.method !== 'UPDATE') return false;
     const { timers } = this.#context;
-    const asked = parseSessionExpires(request, timers);
-    const floorMs = timers.minSessionSeconds * timers.sessionSecondMs;
-    if (asked === undefined || asked.intervalMs >= floorMs) return false;
+    const asked = parseSessionExpires(request);
+    if (asked === undefined || asked.seconds >= timers.minSessionSeconds) return false;
     const headers = [{ name: 'Min-SE', value: String(timers.minSessionSeconds) }];
     const verdict = { status: 422, reason: 'Session Interval Too Small', headers };
     this.#answer(received, verdict);

@@ -89,6 +89,11 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
     ],
   ),
   ...differ(
+    'session_timer',
+    'RFC 4028 section 7.1 requires Supported: timer in each request of whoever uses session timers.',
+    [['wire INVITE#2', 'header names']],
+  ),
+  ...differ(
     'proxy_in',
     'The gateway proxies nothing: the command is refused, and so is the INVITE.',
     [
