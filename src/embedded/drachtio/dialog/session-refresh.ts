@@ -161,7 +161,7 @@ class SessionRefresh {
   #failedWith(status: number): void {
     if (!this.#isCurrent()) return;
     if (status === 408 || status === 481) this.#expire();
-    else this.again(this.#session.seconds / 6);
+    else this.again(this.#session.seconds / 10);
   }
 
   /** Returns false if the 422 doesn't ask for a longer interval, or for one that's too long. */

@@ -20,7 +20,7 @@ import { confirmDialog, type Dialog, endsSubscription, newDialog } from './dialo
 import { contactUri, recordRoutes } from './dialog-making.ts';
 import type { Incoming } from './incoming.ts';
 import { networkMeta } from './network-requests.ts';
-import { answerSessionHeaders } from './session-headers.ts';
+import { answerSessionHeaders, noteAllowedMethods } from './session-headers.ts';
 import { armSessionTimer } from './session-timer.ts';
 import type { UasParts } from './uas.ts';
 
@@ -278,6 +278,7 @@ export class UasResponses {
       remoteCseq: cseq,
       owner: incoming.client,
     });
+    noteAllowedMethods(dialog, request);
     if (!this.#context.dialogs.add(dialog)) return undefined;
     incoming.dialog = dialog;
     incoming.madeDialog = true;
