@@ -709,14 +709,15 @@ describe('sip port over a control connection', () => {
       });
     });
 
-    test('stops answering a gateway that challenges repeatedly behind provisional responses', async () => {
+    test('stops answering a gateway whose nonce is stale again and again', async () => {
       const { observer, second } = await challenged();
+      const stale = (nonce: number) => challenge.replace('abc"', `n${nonce}", stale=true`);
       let invite = second;
-      for (let round = 0; round < 2; round += 1) {
+      for (let round = 1; round <= 4; round += 1) {
         invite.confirm();
         invite.respond(183, 'Session Progress');
-        invite.respond(401, 'Unauthorized', { headers: [challenge], contact: false });
-        if (round === 0) invite = await drachtio.takeInvite();
+        invite.respond(401, 'Unauthorized', { headers: [stale(round)], contact: false });
+        if (round < 4) invite = await drachtio.takeInvite();
       }
 
       expect((await observer.until('failed')).failure.sipStatus).toBe(401);

@@ -184,6 +184,7 @@ function toEngine(
     for (const dialog of context.dialogs.all()) {
       context.clock.clearTimer(dialog.session?.timer);
       context.clock.clearTimer(dialog.ownerlessTimer);
+      context.clock.clearTimer(dialog.byeTimer);
     }
     context.stack.stop();
     await closeTransports(transports);

@@ -10,21 +10,11 @@ export type SipMessage = {
   readonly payload?: readonly { readonly type?: string | null; readonly content?: string }[];
 };
 
-/**
- * Srf calls this on a 401 or 407. `callback(error)` passes the challenge on as the final response.
- */
-export type DigestFunction = (
-  request: SentRequest,
-  response: ReceivedResponse,
-  callback: (error: Error | null, username?: string, password?: string) => void,
-) => void;
-
 export type RequestOptions = {
   method: string;
   uri?: string;
   headers?: Record<string, string>;
   body?: string;
-  auth?: DigestFunction;
   /** URI to send the request to. Default: the host in the request URI. */
   proxy?: string;
   stackTxnId?: string;
@@ -32,20 +22,17 @@ export type RequestOptions = {
 };
 
 /** Sends the ACK for a 2xx, or the PRACK for a reliable provisional response. */
-export type AckFunction = (options?: { body?: string }) => void;
+export type AckFunction = (options?: {
+  body?: string;
+  headers?: Readonly<Record<string, string>>;
+}) => void;
 
 export type SentRequest = SipMessage & {
   readonly uri: string;
-  /** Changes when srf repeats the request with credentials. */
   readonly stackTxnId: string;
   on(event: 'response', listener: (response: ReceivedResponse, ack: AckFunction) => void): void;
   /** Emitted when the far end sends an UPDATE while the INVITE is pending. */
   on(event: 'update', listener: (request: ReceivedRequest, response: Responder) => void): void;
-  /**
-   * Emitted after srf has sent the request again with credentials. Srf moves only `response`
-   * listeners to the new request.
-   */
-  on(event: 'authenticate', listener: (request: SentRequest) => void): void;
 };
 
 export type ReceivedResponse = SipMessage & {

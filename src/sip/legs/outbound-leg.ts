@@ -20,6 +20,9 @@ import type {
 } from '../../calls/ports.ts';
 import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { refusalReason, sendAnswered, type Unanswered } from '../digest/answered-request.ts';
+import { DigestClient } from '../digest/digest-client.ts';
+import { requestFrameBytes } from '../engine/control-frame.ts';
 import {
   type DialogOwner,
   type EngineLink,
@@ -31,6 +34,7 @@ import type {
   AckFunction,
   ReceivedRequest,
   ReceivedResponse,
+  RequestOptions,
   Responder,
   SentRequest,
 } from '../engine/srf-types.ts';
@@ -41,7 +45,7 @@ import { answeredLeg, legFromInvite, ringingLeg } from './dialog-state.ts';
 import { pressByInfo } from './dtmf-sender.ts';
 import { endDialog } from './end-dialog.ts';
 import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
-import { inviteOptions, mergeHeaders, requestFrameBytes } from './invite.ts';
+import { inviteOptions, mergeHeaders } from './invite.ts';
 import { Referrals } from './referral.ts';
 
 /** Receives more details about a failure than the call does. */
@@ -86,11 +90,10 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #reported: 'nothing' | 'answered' | 'end' = 'nothing';
   #wire: Wire = { kind: 'idle' };
   #link: EngineLink | undefined;
-  #route: Route | undefined;
   #stored: StoredLeg | undefined;
   #timer: NodeJS.Timeout | undefined;
   #dialogId: string | undefined;
-  #isChallengeTooLarge = false;
+  #digest: DigestClient | undefined;
   readonly #referrals = new Referrals();
 
   constructor(request: PlaceRequest, observer: AttemptObserver, dependencies: LegDependencies) {
@@ -119,12 +122,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   /** Sends the INVITE. Called once. */
   start(link: EngineLink, route: Route): void {
     const headers = mergeHeaders(route, this.#request.headers);
-    const options = inviteOptions({ ...route, headers }, this.#request.offerSdp, {
-      isWanted: () => this.#reported === 'nothing' && this.#request.mayInvite?.() !== false,
-      onTooLarge: () => {
-        this.#isChallengeTooLarge = true;
-      },
-    });
+    const options = inviteOptions({ ...route, headers }, this.#request.offerSdp);
     const bytes = requestFrameBytes(options);
     if (bytes > maxFrameBytes) {
       this.#reportFailed({
@@ -135,17 +133,36 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       return;
     }
     this.#link = link;
-    this.#route = route;
-    this.#wire = { kind: 'inviting' };
+    this.#digest = route.credentials && new DigestClient(route.credentials);
     link.attach(this);
-    this.#arm(this.#dependencies.limits.confirmTimeoutMs, () => this.#onUnconfirmed());
-    link.request(options, (result) => {
-      if (result.ok) this.#onSent(result.request, route.gateway);
-      else if (this.#wire.kind === 'inviting') {
-        this.#reportFailed({ reason: result.reason, kind: 'transport', notSent: true });
-        this.#finish();
-      }
+    this.#onInviting();
+    this.#invite(link, options, route.gateway);
+  }
+
+  #invite(link: EngineLink, options: RequestOptions, gateway: string): void {
+    const authentication = {
+      client: this.#digest,
+      isWanted: () => this.#reported === 'nothing' && this.#request.mayInvite?.() !== false,
+    };
+    sendAnswered(link, options, authentication, {
+      onReply: (result) => {
+        if (result.ok) this.#onSent(result.request, gateway);
+        else if (this.#wire.kind === 'inviting') {
+          this.#reportFailed({ reason: result.reason, kind: 'transport', notSent: true });
+          this.#finish();
+        }
+      },
+      onRepeat: () => this.#onInviting(),
+      onResponse: guarded(this.#dependencies.logger, (response, ack, unanswered) =>
+        this.#onResponse(response, ack, unanswered),
+      ),
     });
+  }
+
+  /** The engine has the INVITE, or its repetition with credentials, but hasn't confirmed it yet. */
+  #onInviting(): void {
+    this.#wire = { kind: 'inviting' };
+    this.#arm(this.#dependencies.limits.confirmTimeoutMs, () => this.#onUnconfirmed());
   }
 
   cancel(reason: string): void {
@@ -179,15 +196,14 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       report({ kind: 'failed', failure });
       return;
     }
-    const { localUri, remoteTarget } = this.#stored ?? {};
+    const localUri = this.#stored?.localUri;
     this.#referrals.begin(
       {
         ...{ link: this.#link, dialogId: this.#wire.dialogId, timeoutMs, now },
-        requestUri: remoteTarget,
         referTo: this.#dependencies.referTo(target, trunk),
         referredBy: localUri === undefined ? undefined : `<${localUri}>`,
         headers: headers ?? {},
-        credentials: this.#route?.credentials,
+        digest: this.#digest,
       },
       report,
     );
@@ -197,8 +213,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const { dialogId } = this.#wire.kind === 'confirmed' ? this.#wire : {};
     if (dialogId === undefined || this.#link === undefined) return false;
     const isWanted = () => this.#reported === 'answered';
-    const requestUri = this.#stored?.remoteTarget;
-    const dialog = { dialogId, requestUri, credentials: this.#route?.credentials, isWanted };
+    const dialog = { dialogId, authentication: { client: this.#digest, isWanted } };
     return await pressByInfo(this.#link, dialog, { digit, durationMs });
   }
 
@@ -245,33 +260,29 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     if (this.#wire.kind !== 'pending' && this.#wire.kind !== 'closing') this.#finish();
   }
 
+  /** Called for the INVITE, and again for each repetition, which is a transaction of its own. */
   #onSent(invite: SentRequest, gateway: string): void {
     const link = this.#link;
     if (link === undefined || this.#wire.kind === 'released') return;
-    const { clock, logger } = this.#dependencies;
+    const isRepeated = this.#stored !== undefined;
     this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#onSilence(invite));
-    this.#peer.contact = invite.get('Contact');
-    invite.on(
-      'response',
-      guarded(logger, (response, ack) => this.#onResponse(response, ack)),
-    );
     const leg = this.#followInvite(invite, link);
-    if (this.#reported === 'nothing') {
-      this.#observer.observe({ kind: 'sent', gateway, leg, at: clock.now() });
-    } else this.#sendCancel(invite);
+    if (this.#reported !== 'nothing') this.#sendCancel(invite);
+    else if (isRepeated) this.#observer.observe({ kind: 'resent', leg });
+    else {
+      const at = this.#dependencies.clock.now();
+      this.#observer.observe({ kind: 'sent', gateway, leg, at });
+    }
   }
 
-  /**
-   * Follows an INVITE transaction. We call this again whenever srf repeats the INVITE with
-   * credentials, because that's a new transaction. Srf itself moves the `response` listener over.
-   */
   #followInvite(invite: SentRequest, link: EngineLink): StoredLeg {
-    const { logger } = this.#dependencies;
+    const { capture, logger } = this.#dependencies;
     this.#wire = { kind: 'pending', invite };
+    this.#peer.contact = invite.get('Contact');
     const sipCallId = invite.get('Call-ID');
     if (sipCallId !== undefined) {
       const { callId, legId } = this.#request;
-      this.#dependencies.capture?.follow(callId, sipCallId, legId);
+      capture?.follow(callId, sipCallId, legId);
     }
     const leg = legFromInvite(invite, link.engine);
     this.#stored = leg;
@@ -280,25 +291,21 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const answer = (request: ReceivedRequest, response: Responder) =>
       answerDialogRequest(request, response, this.#peer);
     invite.on('update', guarded(logger, answer));
-    const onRepeated = (repeated: SentRequest) => {
-      const resent = this.#followInvite(repeated, link);
-      if (this.#reported === 'nothing') this.#observer.observe({ kind: 'resent', leg: resent });
-      // If we've given up on the call in the meantime, srf has held back the CANCEL and now sends
-      // it in the new transaction.
-    };
-    invite.on('authenticate', guarded(logger, onRepeated));
     return leg;
   }
 
-  #onResponse(response: ReceivedResponse, ack: AckFunction): void {
-    if (this.#wire.kind !== 'pending' || this.#link === undefined) return;
+  #onResponse(response: ReceivedResponse, ack: AckFunction, unanswered?: Unanswered): void {
+    // While a repetition is being sent, the only response is the challenge, which is final if the
+    // engine rejects the repetition.
+    const isInviting = this.#wire.kind === 'pending' || this.#wire.kind === 'inviting';
+    if (!isInviting || this.#link === undefined) return;
     if (response.stackDialogId) {
       this.#dialogId = response.stackDialogId;
       this.#link.dialogs.set(response.stackDialogId, this);
     }
     if (response.status < 200) this.#onProvisional(response, ack);
     else if (response.status < 300) this.#onAccepted(response, ack);
-    else this.#onRefused(response);
+    else this.#onRefused(response, unanswered);
   }
 
   #onProvisional(response: ReceivedResponse, ack: AckFunction): void {
@@ -339,9 +346,9 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#observer.observe({ kind: 'answered', sdp, leg: stored, at: clock.now() });
   }
 
-  #onRefused(response: ReceivedResponse): void {
+  #onRefused(response: ReceivedResponse, unanswered: Unanswered | undefined): void {
     const isByStack = response.source_address === '';
-    if (this.#isChallengeTooLarge) {
+    if (unanswered === 'too large') {
       this.#reportFailed({
         sipStatus: response.status,
         reason: 'digest challenge too large for a control frame',
@@ -350,7 +357,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     } else {
       this.#reportFailed({
         sipStatus: response.status,
-        reason: response.reason,
+        reason: refusalReason(response, unanswered),
         kind: isByStack ? 'stack' : 'response',
         ...retryAfterOf(response),
       });
@@ -413,7 +420,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   async #finishDialog(link: EngineLink, dialogId: string): Promise<void> {
     const { limits, logger } = this.#dependencies;
-    const dialog = { dialogId, stored: this.#stored, credentials: this.#route?.credentials };
+    const dialog = { dialogId, stored: this.#stored, digest: this.#digest };
     try {
       const result = await endDialog(link, dialog, limits.byeTimeoutMs);
       // The BYE is also lost if it was rejected because the link went down. In a bridge, the other

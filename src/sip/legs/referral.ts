@@ -6,6 +6,7 @@
 // - Some accept the REFER and then never send anything.
 
 import type { ReferEvent } from '../../calls/ports.ts';
+import type { DigestClient } from '../digest/digest-client.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type {
   ReceivedRequest,
@@ -14,8 +15,6 @@ import type {
   SentRequest,
 } from '../engine/srf-types.ts';
 import { statusOfFragment } from '../sip-headers.ts';
-import type { Credentials } from '../trunks/routing.ts';
-import { withCredentials } from './invite.ts';
 import { beginTransaction, type TransactionResult } from './transaction.ts';
 
 /**
@@ -26,15 +25,11 @@ const answerTimeoutMs = 32_500;
 export type ReferralOptions = {
   readonly link: EngineLink;
   readonly dialogId: string;
-  /**
-   * Remote target of the dialog. The engine knows this URI, but we need it too in order to answer a
-   * challenge.
-   */
-  readonly requestUri: string | undefined;
   readonly referTo: string;
   readonly referredBy: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  readonly credentials: Credentials | undefined;
+  /** Answers challenges. Undefined if the trunk has no credentials. */
+  readonly digest: DigestClient | undefined;
   readonly timeoutMs: number;
   readonly now: () => Date;
 };
@@ -100,6 +95,10 @@ export class Referral {
       until: 'answered' as const,
       timeoutMs: Math.min(answerTimeoutMs, timeoutMs),
       onSent: (request: SentRequest) => this.#noteId(request.get('CSeq')),
+      authentication: {
+        client: this.#options.digest,
+        isWanted: () => this.#state === 'asking',
+      },
     };
     // Carriers send a BYE right after their 202. The call's outcome depends on which of these two
     // messages we handle first, so we handle the response synchronously.
@@ -129,20 +128,16 @@ export class Referral {
   }
 
   #request(): RequestOptions {
-    const { dialogId, requestUri, referTo, referredBy, headers, credentials } = this.#options;
-    const request: RequestOptions = {
+    const { dialogId, referTo, referredBy, headers } = this.#options;
+    return {
       method: 'REFER',
       stackDialogId: dialogId,
-      ...(requestUri === undefined ? {} : { uri: requestUri }),
       headers: {
         ...headers,
         'Refer-To': referTo,
         ...(referredBy === undefined ? {} : { 'Referred-By': referredBy }),
       },
     };
-    if (credentials === undefined) return request;
-    const handling = { isWanted: () => this.#state === 'asking', onTooLarge: () => undefined };
-    return withCredentials(request, credentials, handling);
   }
 
   #progress(sipStatus: number): void {

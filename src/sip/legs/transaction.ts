@@ -1,6 +1,7 @@
 // Sends a request other than a call's INVITE, and waits for the response. If srf leaves the request
 // hanging, the result is a `timeout`.
 
+import { type Authentication, sendAnswered } from '../digest/answered-request.ts';
 import type { EngineLink, LinkOwner } from '../engine/engine-link.ts';
 import type { RequestOptions, SentRequest, SipMessage } from '../engine/srf-types.ts';
 
@@ -21,9 +22,13 @@ export type TransactionResult =
 type Wait = {
   readonly until: 'sent' | 'answered';
   readonly timeoutMs: number;
-  /** Called with the request as it left, and again whenever srf repeats it with credentials. */
+  /** Called with the request as it left, and again whenever it's repeated with credentials. */
   readonly onSent?: (request: SentRequest) => void;
+  /** How to answer challenges. Default: a challenge is the final response. */
+  readonly authentication?: Authentication;
 };
+
+const withoutCredentials: Authentication = { client: undefined };
 
 /**
  * Sends a request and waits for its final response. With `until: 'sent'`, only waits until the
@@ -58,21 +63,16 @@ export function beginTransaction(
     report(result);
   };
   link.attach(owner);
-  link.request(options, (result) => {
-    if (!result.ok) settle({ kind: 'refused', reason: result.reason });
-    else if (wait.until === 'sent') settle({ kind: 'response', status: 0 });
-    else {
-      if (wait.onSent !== undefined) follow(result.request, wait.onSent);
-      result.request.on('response', (response) => {
-        if (response.status < 200) return;
-        const byStack = response.source_address === '' ? ({ byStack: true } as const) : {};
-        settle({ kind: 'response', status: response.status, message: response, ...byStack });
-      });
-    }
+  sendAnswered(link, options, wait.authentication ?? withoutCredentials, {
+    onReply: (result) => {
+      if (!result.ok) settle({ kind: 'refused', reason: result.reason });
+      else if (wait.until === 'sent') settle({ kind: 'response', status: 0 });
+      else wait.onSent?.(result.request);
+    },
+    onResponse: (response) => {
+      if (response.status < 200) return;
+      const byStack = response.source_address === '' ? ({ byStack: true } as const) : {};
+      settle({ kind: 'response', status: response.status, message: response, ...byStack });
+    },
   });
-}
-
-function follow(request: SentRequest, onSent: (request: SentRequest) => void): void {
-  onSent(request);
-  request.on('authenticate', (repeated) => follow(repeated, onSent));
 }

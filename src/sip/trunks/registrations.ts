@@ -7,10 +7,10 @@
 import { randomUUID } from 'node:crypto';
 import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { DigestClient, maxRepetitions } from '../digest/digest-client.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { SipLimits } from '../engine/sip-limits.ts';
 import type { RequestOptions, SipMessage } from '../engine/srf-types.ts';
-import { withCredentials } from '../legs/invite.ts';
 import { transact } from '../legs/transaction.ts';
 import { gatewayName } from './gateway-name.ts';
 import { authority, bracketed, gatewayUri, userPart } from './routing.ts';
@@ -27,8 +27,8 @@ const renewAfter = 0.8;
  */
 const maxExpiresS = 7 * 86_400;
 
-/** Leaves room for the requests that srf repeats with credentials and numbers itself. */
-const cseqStep = 3;
+/** Leaves room for the repetitions with credentials, each of which has the next number. */
+const cseqStep = maxRepetitions + 1;
 
 export class Registrations {
   readonly #limits: SipLimits;
@@ -104,6 +104,8 @@ function failureFrom(error: unknown): Outcome {
 class Registration {
   readonly #link: EngineLink;
   readonly #options: RegistrationOptions;
+  /** Kept for renewals, so that the last nonce is used again without another challenge. */
+  readonly #digest: DigestClient;
   readonly #callId = randomUUID();
   #cseq = 1;
   #expiresS: number;
@@ -113,6 +115,7 @@ class Registration {
   constructor(link: EngineLink, options: RegistrationOptions) {
     this.#link = link;
     this.#options = options;
+    this.#digest = new DigestClient(options.trunk.auth);
     this.#expiresS = options.trunk.register.expiresS;
     this.#registerNow();
   }
@@ -166,13 +169,14 @@ class Registration {
   }
 
   async #sendRegister(): Promise<Outcome> {
-    const { trunk, limits } = this.#options;
-    const request = withCredentials(this.#request(), trunk.auth, {
-      isWanted: () => this.#state !== 'stopped',
-      onTooLarge: () => undefined,
-    });
+    const { limits } = this.#options;
+    const request = this.#request();
     this.#cseq += cseqStep;
-    const wait = { until: 'answered', timeoutMs: limits.registerTimeoutMs } as const;
+    const wait = {
+      until: 'answered',
+      timeoutMs: limits.registerTimeoutMs,
+      authentication: { client: this.#digest, isWanted: () => this.#state !== 'stopped' },
+    } as const;
     const result = await transact(this.#link, request, wait);
     switch (result.kind) {
       case 'response':

@@ -13,6 +13,7 @@ import {
   sortedHeaders,
 } from '../message/sip-message.ts';
 import type { RequestUser, SentRequest } from '../sip-stack.ts';
+import { transactionLifeMs } from '../transaction/engine-timing.ts';
 import type { SipPeer } from '../transport/sip-peer.ts';
 import { targetOf } from '../transport/sip-target.ts';
 import { contentTypeOf } from './app-headers.ts';
@@ -161,10 +162,27 @@ export class DialogRequests {
     });
   }
 
+  /**
+   * Forgets a dialog whose BYE got its final response. If that's a challenge, the application may
+   * repeat the BYE with credentials, so the dialog stays. An application that gives up sends
+   * nothing more, so the dialog stays no longer than a transaction would.
+   */
+  afterBye(dialog: Dialog, status: number): void {
+    if (status !== 401 && status !== 407) {
+      this.forget(dialog);
+      return;
+    }
+    const { clock, timers } = this.#context;
+    clock.clearTimer(dialog.session?.timer);
+    dialog.session = undefined;
+    dialog.byeTimer ??= clock.setTimer(() => this.forget(dialog), transactionLifeMs(timers));
+  }
+
   forget(dialog: Dialog): void {
     const { clock, dialogs } = this.#context;
     clock.clearTimer(dialog.session?.timer);
     clock.clearTimer(dialog.ownerlessTimer);
+    clock.clearTimer(dialog.byeTimer);
     dialog.session = undefined;
     // The call has ended, so its 2xx doesn't have to be retransmitted any more.
     dialog.awaitingAck?.acknowledge();

@@ -76,6 +76,8 @@ export type Dialog = {
   /** Transaction of the last INVITE that the peer has sent within the dialog. */
   peerInvite: { readonly state: string } | undefined;
   ownerlessTimer: TimerHandle | undefined;
+  /** Runs while the application may repeat a challenged BYE. */
+  byeTimer: TimerHandle | undefined;
 };
 
 /** Fields whose initial value is the same in every dialog. */
@@ -91,7 +93,8 @@ type DialogProgress =
   | 'allowsUpdate'
   | 'ourInvite'
   | 'peerInvite'
-  | 'ownerlessTimer';
+  | 'ownerlessTimer'
+  | 'byeTimer';
 /** Fields that must be set when a dialog is created. */
 export type DialogSeed = Omit<Dialog, DialogProgress>;
 
@@ -110,6 +113,7 @@ export function newDialog(seed: DialogSeed): Dialog {
     ourInvite: undefined,
     peerInvite: undefined,
     ownerlessTimer: undefined,
+    byeTimer: undefined,
   };
 }
 

@@ -170,7 +170,9 @@ export class UacResponses {
 
   #receiveNonInvite(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
     const { dialog } = outgoing;
-    if (outgoing.request.method === 'BYE' && dialog !== undefined) this.#requests.forget(dialog);
+    if (outgoing.request.method === 'BYE' && dialog !== undefined) {
+      this.#requests.afterBye(dialog, response.status);
+    }
     const answered = response.status < 300;
     if (outgoing.request.method === 'SUBSCRIBE' && outgoing.initial && answered) {
       const made = this.#makeDialog(outgoing, response);
