@@ -1,9 +1,10 @@
-// Declares tests that only one of the two SIP engines can pass. TEST_DRACHTIO names the binary of a
-// drachtio-server; without it, the tests run on the embedded engine.
+// Declares tests that only one of the two SIP engines can pass. `npm run test:drachtio` runs the
+// tests on a real drachtio-server. Otherwise they run on the embedded engine.
 
 import { test } from 'vitest';
+import { drachtioBinary } from '../support/sip-engine.ts';
 
-const isDrachtio = (process.env['TEST_DRACHTIO'] ?? '') !== '';
+const isDrachtio = drachtioBinary !== undefined;
 
 /** Declares a test that drachtio-server can't pass. Its title says why. */
 export const onlyEmbedded = isDrachtio ? test.skip : test;

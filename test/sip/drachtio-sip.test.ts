@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { DrachtioServer } from '../../src/config.ts';
-import type { SipEngine } from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
 import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
@@ -9,7 +8,7 @@ import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import { one, RawCallee, type RawMessage } from '../support/raw-callee.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';
-import { startEngine } from '../support/sip-engine.ts';
+import { startEngine, type TestEngine } from '../support/sip-engine.ts';
 
 const offer = [
   'v=0',
@@ -23,7 +22,7 @@ const offer = [
 const answer = offer.replace('20000', '30000');
 const secret = 'cymru';
 
-function serverOf(engine: SipEngine): DrachtioServer {
+function serverOf(engine: TestEngine): DrachtioServer {
   return { host: engine.controlHost, port: engine.controlPort, secret };
 }
 
@@ -32,7 +31,7 @@ function serverOf(engine: SipEngine): DrachtioServer {
  * does only what the test writes.
  */
 describe('sip port over the embedded engine', () => {
-  let engine: SipEngine;
+  let engine: TestEngine;
   let callee: RawCallee;
   let sip: DrachtioSip;
 

@@ -4,7 +4,7 @@
 import type { DialTarget } from '../../src/calls/call-types.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { PlaceRequest } from '../../src/calls/ports.ts';
-import type { SipEngine, SipTimers } from '../../src/embedded/drachtio/engine.ts';
+import type { SipTimers } from '../../src/embedded/drachtio/engine.ts';
 import { type Logger, silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
 import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
@@ -13,7 +13,7 @@ import { builtInTrunk, liveTrunks, loadTrunks, type Trunk } from '../../src/sip/
 import { eventually } from '../support/eventually.ts';
 import { RawCallee } from '../support/raw-callee.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';
-import { startEngine } from '../support/sip-engine.ts';
+import { startEngine, type TestEngine } from '../support/sip-engine.ts';
 
 const secret = 'cymru';
 
@@ -29,7 +29,7 @@ export const offer = [
 export const answer = offer.replace('20000', '30000');
 
 export type TrunkWorld = AsyncDisposable & {
-  readonly engines: readonly SipEngine[];
+  readonly engines: readonly TestEngine[];
   readonly sip: DrachtioSip;
   /** In the order of their priorities. */
   readonly gateways: readonly RawCallee[];
@@ -59,7 +59,7 @@ export async function openTrunkWorld(
     readonly logger?: Logger;
   } = {},
 ): Promise<TrunkWorld> {
-  const engines: SipEngine[] = [];
+  const engines: TestEngine[] = [];
   for (let count = 0; count < (options.engines ?? 1); count += 1) {
     engines.push(await startEngine({ timers: options.timers ?? {} }));
   }

@@ -6,6 +6,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { eventually } from './eventually.ts';
 import { freeUdpPort } from './free-port.ts';
+import { drachtioBinary } from './sip-engine.ts';
 
 export type RawMessage = {
   readonly startLine: string;
@@ -29,7 +30,7 @@ export type RawCalleeOptions = {
    * Drops repeated messages. Use this with engines in other processes, because they retransmit a
    * request after half a second without a response, and any process may stand still for that long.
    * An engine in the test's own process has a patient clock, so a pause doesn't make it retransmit.
-   * Default: false.
+   * Default: only with a real drachtio-server.
    */
   readonly dropsRepetitions?: boolean;
 };
@@ -46,7 +47,7 @@ export class RawCallee implements AsyncDisposable {
   /** The messages that arrived so far. Undefined unless repetitions are dropped. */
   readonly #seen: Set<string> | undefined;
 
-  private constructor({ dropsRepetitions = false }: RawCalleeOptions) {
+  private constructor({ dropsRepetitions = drachtioBinary !== undefined }: RawCalleeOptions) {
     this.#seen = dropsRepetitions ? new Set() : undefined;
   }
 

@@ -1,17 +1,43 @@
-// Starts the embedded SIP engine on its own ports.
+// Starts a SIP engine on its own ports.
 
 import {
   type SipEngine,
+  type SipEngineAddresses,
   type SipEngineOptions,
   startSipEngine,
 } from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { startDrachtioServer } from './drachtio-server.ts';
 import { patientClock } from './patient-clock.ts';
 
-export function startEngine(options: Partial<SipEngineOptions> = {}): Promise<SipEngine> {
+/** The path of a drachtio-server. Undefined if the tests run on the embedded engine. */
+export const drachtioBinary = process.env['TEST_DRACHTIO'] || undefined;
+
+/** What the embedded engine and a drachtio-server have in common. */
+export type TestEngine = SipEngineAddresses & { close(): Promise<void> };
+
+const defaultSecret = 'cymru';
+
+/**
+ * Starts the embedded engine, or a real drachtio-server if TEST_DRACHTIO names its program.
+ * @throws Error if an option is set that drachtio-server does not have
+ */
+export async function startEngine(options: Partial<SipEngineOptions> = {}): Promise<TestEngine> {
+  if (drachtioBinary === undefined) return await startEmbeddedEngine(options);
+  const { secret = defaultSecret, sipPort, controlPort, ...others } = options;
+  const unknown = Object.entries(others).flatMap(([name, value]) =>
+    value === undefined || Object.keys(value).length === 0 ? [] : [name],
+  );
+  if (unknown.length > 0) {
+    throw new Error(`drachtio-server has no ${unknown.join(', ')}: declare this onlyEmbedded`);
+  }
+  return await startDrachtioServer({ binary: drachtioBinary, secret, sipPort, controlPort });
+}
+
+export function startEmbeddedEngine(options: Partial<SipEngineOptions> = {}): Promise<SipEngine> {
   return startSipEngine({
     ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
-    ...{ secret: 'cymru', clock: patientClock(), logger: silentLogger },
+    ...{ secret: defaultSecret, clock: patientClock(), logger: silentLogger },
     ...options,
   });
 }

@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
 import { eventually } from '../../support/eventually.ts';
-import { startEngine } from '../../support/sip-engine.ts';
+import { startEmbeddedEngine } from '../../support/sip-engine.ts';
 import { type CallHeaders, header, RawApplication, RawPeer } from './raw-ends.ts';
 
 /**
@@ -27,7 +27,7 @@ describe('the engine, in calls that go wrong', () => {
   let peer: RawPeer;
 
   beforeEach(async () => {
-    engine = await startEngine({ timers });
+    engine = await startEmbeddedEngine({ timers });
     application = await RawApplication.connect(engine);
     peer = await RawPeer.open(engine);
   });
@@ -63,7 +63,7 @@ describe('the engine, in calls that go wrong', () => {
     const call = await invite();
     application.close();
     await engine.close();
-    engine = await startEngine({ timers, sipPort: engine.sipPort });
+    engine = await startEmbeddedEngine({ timers, sipPort: engine.sipPort });
     peer.answer(call.request, '200 OK', 'far');
     const ack = await peer.inbox.take(/^ACK /);
     const bye = await peer.inbox.take(/^BYE /);
@@ -81,7 +81,7 @@ describe('the engine, in calls that go wrong', () => {
     const call = await invite();
     application.close();
     await engine.close();
-    engine = await startEngine({ timers, sipPort: engine.sipPort });
+    engine = await startEmbeddedEngine({ timers, sipPort: engine.sipPort });
     peer.answer(
       call.request.replace(/^Via: .*$/m, 'Via: SIP/2.0/UDP 192.0.2.1:5060;branch=z9hG4bKx'),
       '200 OK',

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { startSipEngineThread } from '../../../src/embedded/drachtio/engine-thread.ts';
 import { eventually } from '../../support/eventually.ts';
 import { forEachTest } from '../../support/opened.ts';
-import { startEngine } from '../../support/sip-engine.ts';
+import { startEmbeddedEngine } from '../../support/sip-engine.ts';
 import { RawApplication, RawPeer } from './raw-ends.ts';
 import { connectSrf } from './srf-support.ts';
 
@@ -18,7 +18,7 @@ describe('the control port', () => {
     return application;
   };
 
-  const engine = forEachTest(() => startEngine({ timers: { authenticateMs: 200 } }));
+  const engine = forEachTest(() => startEmbeddedEngine({ timers: { authenticateMs: 200 } }));
 
   afterEach(async () => {
     for (const application of applications.splice(0)) application.close();
@@ -143,7 +143,7 @@ describe('the engine in a thread', () => {
   });
 
   test('reports a port in use as the cause of its error', async () => {
-    const taken = await startEngine();
+    const taken = await startEmbeddedEngine();
     const options = {
       sipHost: '127.0.0.1',
       sipPort: taken.sipPort,

@@ -4,7 +4,7 @@
 
 import type { SipEngineStatistics } from '../../../src/embedded/drachtio/engine.ts';
 import { eventually } from '../../support/eventually.ts';
-import { startEngine } from '../../support/sip-engine.ts';
+import { startEmbeddedEngine } from '../../support/sip-engine.ts';
 import { startApplication } from './fuzz-application.ts';
 import { placeCallTo, receiveCall, roundTrip } from './fuzz-calls.ts';
 import { response } from './fuzz-messages.ts';
@@ -51,7 +51,7 @@ export type FuzzTarget = AsyncDisposable & {
 };
 
 export async function startFuzzTarget(): Promise<FuzzTarget> {
-  const engine = await startEngine({ secret: SECRET, timers: TIMERS });
+  const engine = await startEmbeddedEngine({ secret: SECRET, timers: TIMERS });
   let invites: string[] = [];
   const peer = await openUdpPeer((text) => {
     if (text.startsWith('INVITE ')) invites.push(text);

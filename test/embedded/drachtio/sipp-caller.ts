@@ -1,7 +1,7 @@
 // Unmodified drachtio-srf on an embedded engine of its own: the side that calls sipp.
 
 import Srf from 'drachtio-srf';
-import { startEngine } from '../../support/sip-engine.ts';
+import { startEmbeddedEngine } from '../../support/sip-engine.ts';
 
 const SECRET = 'sipp-test';
 export const OFFER = [
@@ -40,7 +40,7 @@ export type Caller = AsyncDisposable & {
 };
 
 export async function startCaller(): Promise<Caller> {
-  const engine = await startEngine({ secret: SECRET });
+  const engine = await startEmbeddedEngine({ secret: SECRET });
   const srf = new Srf();
   await new Promise<void>((resolve, reject) => {
     srf.on('connect', (error: Error | null) => (error ? reject(error) : resolve()));

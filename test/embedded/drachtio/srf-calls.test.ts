@@ -4,7 +4,7 @@ import type Srf from 'drachtio-srf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
 import { eventually } from '../../support/eventually.ts';
-import { startEngine } from '../../support/sip-engine.ts';
+import { startEmbeddedEngine } from '../../support/sip-engine.ts';
 import { connectSrf } from './srf-support.ts';
 
 const sdp = (port: number): string =>
@@ -19,8 +19,8 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
   const target = (): string => `sip:bob@127.0.0.1:${callee.sipPort};transport=${transport}`;
 
   beforeAll(async () => {
-    caller = await startEngine();
-    callee = await startEngine();
+    caller = await startEmbeddedEngine();
+    callee = await startEmbeddedEngine();
     callerSrf = await connectSrf(caller);
     calleeSrf = await connectSrf(callee);
     calleeSrf.invite((req, res) => onInvite(req, res));

@@ -4,7 +4,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import Srf from 'drachtio-srf';
 import { createRtpHeader, readRtp } from '../../../../src/media/rtp/rtp-packet.ts';
-import { startEngine } from '../../../support/sip-engine.ts';
+import { startEmbeddedEngine } from '../../../support/sip-engine.ts';
 
 export type Packet = {
   readonly payloadType: number;
@@ -51,7 +51,7 @@ export async function startCaller(target: {
   readonly host: string;
   readonly port: number;
 }): Promise<Caller> {
-  const engine = await startEngine({ sipHost: host, controlHost: host, secret });
+  const engine = await startEmbeddedEngine({ sipHost: host, controlHost: host, secret });
   const srf = new Srf();
   srf.on('error', () => undefined);
   void srf.connect({ host: engine.controlHost, port: engine.controlPort, secret });

@@ -1,0 +1,100 @@
+// Runs a real drachtio-server, which tests can kill, freeze and start again on the same ports.
+
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { SipEngineAddresses } from '../../src/embedded/drachtio/engine.ts';
+import { eventually } from './eventually.ts';
+import { freeUdpPort } from './free-port.ts';
+import { keepLog } from './gateway-logs.ts';
+import { type KeptProgram, keepProgram } from './kept-program.ts';
+
+export type DrachtioServerOptions = {
+  /** The path of the program. */
+  readonly binary: string;
+  readonly secret: string;
+  /** Default for each port: a free one. */
+  readonly sipPort?: number | undefined;
+  readonly controlPort?: number | undefined;
+};
+
+export type DrachtioServer = SipEngineAddresses & {
+  kill(): Promise<void>;
+  /** Freezes the process until `resume`. */
+  stop(): void;
+  resume(): void;
+  /** Starts the program again after `kill` or its own end. */
+  start(): Promise<void>;
+  /** Whether the program has ended by itself. */
+  hasEnded(): boolean;
+  /** Kills the process and removes its files. */
+  close(): Promise<void>;
+};
+
+const host = '127.0.0.1';
+/** The program starts within 50 ms on an idle machine. */
+const startsWithinMs = 20_000;
+/** The control port opens before the SIP ports do, so only this line of the log says that both are open. */
+const readyLine = 'Starting sofia event loop';
+
+/** The program doesn't start without a configuration file, although arguments override all of it. */
+const configuration = `<drachtio>
+  <admin port="9022" secret="unused">${host}</admin>
+  <sip></sip>
+  <cdrs>false</cdrs>
+  <logging><console/><sofia-loglevel>3</sofia-loglevel><loglevel>info</loglevel></logging>
+</drachtio>
+`;
+
+/** @throws Error with the end of the log if the program doesn't start, e.g. without a free port */
+export async function startDrachtioServer(options: DrachtioServerOptions): Promise<DrachtioServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'offhook-drachtio-'));
+  const configurationFile = join(folder, 'drachtio.conf.xml');
+  await writeFile(configurationFile, configuration);
+  const sipPort = options.sipPort || (await freeUdpPort());
+  const controlPort = options.controlPort || (await freeUdpPort());
+  const args = [
+    ...['-f', configurationFile, '--contact', `sip:${host}:${sipPort};transport=udp,tcp`],
+    ...['--address', host, '--port', String(controlPort), '--secret', options.secret],
+    ...['--loglevel', 'info', '--sofia-loglevel', '3'],
+  ];
+  let starts = 0;
+  let program: KeptProgram | undefined;
+  let log = '';
+  keepLog(() => log);
+  const kill = async (): Promise<void> => {
+    await program?.end('KILL');
+  };
+  const start = async (): Promise<void> => {
+    starts += 1;
+    const logFile = join(folder, `drachtio-${starts}.log`);
+    const started = await keepProgram({ program: options.binary, args, logFile, cwd: folder });
+    program = started;
+    const readLog = async () => (log = await readFile(logFile, 'utf8'));
+    const isReady = async () => (await readLog()).includes(readyLine) || started.hasEnded();
+    await eventually(isReady, 'drachtio-server starts', startsWithinMs);
+    // If a SIP port is in use, the program ends with code 0.
+    if (!(await readLog()).includes(readyLine)) {
+      throw new Error(`drachtio-server did not start: ${log.slice(-1_000)}`);
+    }
+  };
+  const signal = (name: 'SIGSTOP' | 'SIGCONT') => () => {
+    if (program !== undefined && !program.hasEnded()) process.kill(program.pid, name);
+  };
+  const close = async (): Promise<void> => {
+    await kill();
+    log = await readFile(join(folder, `drachtio-${starts}.log`), 'utf8').catch(() => log);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    ...{ sipHost: host, sipPort, controlHost: host, controlPort },
+    ...{ kill, start, close, stop: signal('SIGSTOP'), resume: signal('SIGCONT') },
+    hasEnded: () => program?.hasEnded() ?? true,
+  };
+}
