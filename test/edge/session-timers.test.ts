@@ -3,7 +3,6 @@
 // half a second. A real drachtio-server has no such clock, and runs only the cases without waiting.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { SipEngine } from '../../src/embedded/drachtio/engine.ts';
 import {
   type CallHeaders,
   header,
@@ -13,7 +12,7 @@ import {
 import { answer, openTrunkWorld, type TrunkWorld } from '../sip/trunk-world.ts';
 import { eventually } from '../support/eventually.ts';
 import { one, type RawCallee, type RawMessage } from '../support/raw-callee.ts';
-import { startEngine } from '../support/sip-engine.ts';
+import { startEngine, type TestEngine } from '../support/sip-engine.ts';
 import { onlyEmbedded } from './engines.ts';
 
 const timers = { t1Ms: 20, t2Ms: 80, t4Ms: 100, sessionSecondMs: 5 };
@@ -302,7 +301,7 @@ describe('session timers of a call', () => {
 });
 
 describe('session timers of a call from the network', () => {
-  let engine: SipEngine;
+  let engine: TestEngine;
   let application: RawApplication;
   let peer: RawPeer;
 

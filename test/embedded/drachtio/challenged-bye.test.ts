@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { forEachTest } from '../../support/opened.ts';
 import { one, RawCallee } from '../../support/raw-callee.ts';
-import { startEngine } from '../../support/sip-engine.ts';
+import { startEmbeddedEngine } from '../../support/sip-engine.ts';
 import { connectSrf } from './srf-support.ts';
 
 const sdp =
@@ -14,7 +14,7 @@ const challenge = { headers: ['Proxy-Authenticate: Digest realm="lab", nonce="ab
 
 const far = forEachTest(async () => {
   // Shortens 64 * T1 to 320 ms. The callee answers each request at once.
-  const engine = await startEngine({ timers: { t1Ms: 5 } });
+  const engine = await startEmbeddedEngine({ timers: { t1Ms: 5 } });
   const callee = await RawCallee.start({ dropsRepetitions: true });
   const srf = await connectSrf(engine);
   return {

@@ -2,7 +2,7 @@
 // srf would hide or correct what these tests need to send.
 
 import { randomUUID } from 'node:crypto';
-import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
+import type { SipEngineAddresses } from '../../../src/embedded/drachtio/engine.ts';
 import { eventually } from '../../support/eventually.ts';
 import { connectControl, openUdpPeer } from './transcripts/sockets.ts';
 
@@ -38,14 +38,14 @@ export class RawApplication {
   closed = false;
   #control: Awaited<ReturnType<typeof connectControl>> | undefined;
 
-  static async connect(engine: SipEngine, secret = 'cymru'): Promise<RawApplication> {
+  static async connect(engine: SipEngineAddresses, secret = 'cymru'): Promise<RawApplication> {
     const application = await RawApplication.connectOnly(engine);
     application.send(`authenticate|${secret}|`);
     await application.inbox.take(/\|response\|.*\|OK\|tcp/);
     return application;
   }
 
-  static async connectOnly(engine: SipEngine): Promise<RawApplication> {
+  static async connectOnly(engine: SipEngineAddresses): Promise<RawApplication> {
     const application = new RawApplication();
     application.#control = await connectControl(
       engine.controlPort,
@@ -90,13 +90,13 @@ export class RawApplication {
 export class RawPeer {
   readonly inbox = new Inbox();
   #socket: Awaited<ReturnType<typeof openUdpPeer>> | undefined;
-  readonly #engine: SipEngine;
+  readonly #engine: SipEngineAddresses;
 
-  constructor(engine: SipEngine) {
+  constructor(engine: SipEngineAddresses) {
     this.#engine = engine;
   }
 
-  static async open(engine: SipEngine): Promise<RawPeer> {
+  static async open(engine: SipEngineAddresses): Promise<RawPeer> {
     const peer = new RawPeer(engine);
     peer.#socket = await openUdpPeer((text) => peer.inbox.put(text));
     return peer;
