@@ -44,6 +44,9 @@ export type SandboxCallDeps = {
   readonly onEnded: (call: SandboxCall, summary: SandboxCallSummary) => void;
 };
 
+/** The methods that a callee answers, for its Allow header (RFC 3261 section 13.3.1.4). */
+const calleeMethods = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, REFER';
+
 /** In case a developer forgets to hang up, the sandbox ends a call after this time. */
 const maxCallMs = 600_000;
 /**
@@ -172,6 +175,7 @@ export class SandboxCall {
     const { srf } = this.#deps;
     const dialog = await srf.createUAS(this.#request, this.#response, {
       localSdp: this.#answerSdp(offer, this.#leg),
+      headers: { Allow: calleeMethods },
     });
     // The call was cancelled or closed while the 200 OK was on its way.
     if (this.#phase.name !== 'answering') return dialog.destroy({}, () => undefined);
@@ -181,7 +185,9 @@ export class SandboxCall {
     dialog.on('modify', (request, response) => this.#reoffer(request, response));
     dialog.on('update', (request, response) => this.#reoffer(request, response));
     dialog.on('info', (_request, response) => response.send(200));
-    dialog.on('options', (_request, response) => response.send(200));
+    dialog.on('options', (_request, response) =>
+      response.send(200, { headers: { Allow: calleeMethods } }),
+    );
     dialog.on('refer', (_request, response) => this.#refer(dialog, response));
   }
 

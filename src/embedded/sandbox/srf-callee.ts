@@ -50,7 +50,7 @@ export type SrfCallee = EventEmitter & {
   createUAS(
     request: CalleeRequest,
     response: CalleeResponse,
-    options: { readonly localSdp: string },
+    options: { readonly localSdp: string; readonly headers: Record<string, string> },
   ): Promise<CalleeDialog>;
   readonly app: {
     readonly client: {

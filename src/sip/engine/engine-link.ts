@@ -11,6 +11,12 @@ import Srf from 'drachtio-srf';
 import type { SipMessage } from '../../calls/capture/capture.ts';
 import type { DrachtioServer } from '../../config.ts';
 import type { Logger } from '../../lib/logger.ts';
+import {
+  acceptedTypes,
+  allowHeader,
+  capabilityHeaders,
+  missingExtensions,
+} from '../capabilities.ts';
 import { maxFrameBytes, type SipLimits } from './sip-limits.ts';
 import { sipMessageOf } from './sip-tap.ts';
 import type {
@@ -55,6 +61,22 @@ export type LinkOptions = {
   /** Called exactly once, even if the link never came up. */
   readonly onDown: (reason: string) => void;
 };
+
+/**
+ * drachtio refuses each method without a route with 503, which tells a carrier that we're in
+ * trouble. RFC 3261, section 8.2.1, requires a 405.
+ */
+const unsolicitedMethods = [
+  'invite',
+  'options',
+  'info',
+  'message',
+  'notify',
+  'publish',
+  'refer',
+  'register',
+  'subscribe',
+] as const;
 
 export class EngineLink {
   /**
@@ -153,8 +175,7 @@ export class EngineLink {
     if (this.#options.takesUnsolicited) {
       // These calls only register the routes. The handler that we passed to `use` runs first, and
       // gets the actual requests.
-      this.#srf.invite(() => undefined);
-      this.#srf.options(() => undefined);
+      for (const method of unsolicitedMethods) this.#srf[method](() => undefined);
     }
     this.#pingTimer = setInterval(() => this.#ping(), this.#options.limits.pingIntervalMs);
     this.#options.onUp();
@@ -231,16 +252,32 @@ export function engineName(server: { readonly host: string; readonly port: numbe
 }
 
 /**
- * Answers a request outside of this process's dialogs. We respond to OPTIONS with 200 and reject
- * everything else, because this process only places calls.
+ * Answers a request outside of this process's dialogs. We respond to OPTIONS with 200, as RFC 3261,
+ * section 11.2, describes it, and reject everything else, because this process only places calls.
  */
 function answerUnsolicited(request: ReceivedRequest, response: Responder): void {
   if (request.method === 'ACK') return;
-  const allow = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK';
+  const missing = missingExtensions(request);
   if ((request.stackDialogId ?? '') !== '') response.send(481);
-  else if (request.method === 'OPTIONS') response.send(200, { headers: { Allow: allow } });
-  else if (request.method === 'INVITE') response.send(480);
-  else response.send(405, { headers: { Allow: allow } });
+  else if (missing !== undefined) response.send(420, { headers: missing });
+  else answerOutside(request.method, response);
+}
+
+function answerOutside(method: string, response: Responder): void {
+  switch (method) {
+    case 'OPTIONS':
+      response.send(200, { headers: { ...capabilityHeaders, ...acceptedTypes } });
+      break;
+    case 'INVITE':
+      response.send(480, { headers: allowHeader });
+      break;
+    // There's no subscription outside of the gateway's calls (RFC 6665, section 4.1.3).
+    case 'NOTIFY':
+      response.send(481);
+      break;
+    default:
+      response.send(405, { headers: allowHeader });
+  }
 }
 
 /**

@@ -60,6 +60,8 @@ export type Responder = {
   ): void;
 };
 
+type AddRoute = (handler: (request: ReceivedRequest, response: Responder) => void) => void;
+
 export type SrfClient = {
   listen(options: { server: Server; secret: string }): void;
   on(
@@ -74,8 +76,15 @@ export type SrfClient = {
     callback: (error: Error | null, request?: SentRequest) => void,
   ): void;
   use(handler: (request: ReceivedRequest, response: Responder, next: () => void) => void): void;
-  invite(handler: (request: ReceivedRequest, response: Responder) => void): void;
-  options(handler: (request: ReceivedRequest, response: Responder) => void): void;
+  invite: AddRoute;
+  options: AddRoute;
+  info: AddRoute;
+  message: AddRoute;
+  notify: AddRoute;
+  publish: AddRoute;
+  refer: AddRoute;
+  register: AddRoute;
+  subscribe: AddRoute;
   readonly app: {
     readonly client: {
       readonly wp: {

@@ -1,6 +1,12 @@
 // Answers the far end's requests inside one of our dialogs, except for BYE, which the leg handles
 // itself.
 
+import {
+  acceptedTypes,
+  allowHeader,
+  capabilityHeaders,
+  missingExtensions,
+} from '../capabilities.ts';
 import type { ReceivedRequest, Responder } from '../engine/srf-types.ts';
 import { sdpOf } from '../sip-headers.ts';
 
@@ -22,6 +28,12 @@ export function answerDialogRequest(
   response: Responder,
   peer: DialogPeer,
 ): void {
+  const missing = request.method === 'ACK' ? undefined : missingExtensions(request);
+  if (missing !== undefined) response.send(420, { headers: missing });
+  else answerMethod(request, response, peer);
+}
+
+function answerMethod(request: ReceivedRequest, response: Responder, peer: DialogPeer): void {
   switch (request.method) {
     case 'INVITE':
       answerReoffer(request, response, peer, peer.currentSdp);
@@ -35,15 +47,16 @@ export function answerDialogRequest(
     case 'INFO':
       answerInfo(request, response, peer);
       break;
+    case 'OPTIONS':
+      response.send(200, { headers: { ...capabilityHeaders, ...acceptedTypes } });
+      break;
     default:
-      response.send(statusForOther(request.method));
+      response.send(statusForOther(request.method), { headers: allowHeader });
   }
 }
 
 function statusForOther(method: string): number {
   switch (method) {
-    case 'OPTIONS':
-      return 200;
     // This dialog has no subscription (RFC 6665, section 4.1.3), and we never send reliable
     // provisional responses.
     case 'NOTIFY':
@@ -77,6 +90,7 @@ function answerReoffer(
   if (body !== undefined) peer.currentSdp = body;
   const { contact } = peer;
   const headers: Record<string, string> = {
+    ...capabilityHeaders,
     ...(contact !== undefined && { Contact: contact }),
     ...(body !== undefined && { 'Content-Type': 'application/sdp' }),
   };
@@ -101,7 +115,9 @@ function answerInfo(request: ReceivedRequest, response: Responder, peer: DialogP
   }
   // An INFO without a body is a heartbeat (RFC 2976, section 2.2).
   const isHeartbeat = (request.body ?? '').trim() === '';
-  response.send(isHeartbeat ? 200 : 415);
+  // RFC 3261, section 8.2.3: a 415 lists the types that we accept.
+  if (isHeartbeat) response.send(200);
+  else response.send(415, { headers: acceptedTypes });
 }
 
 type InfoDigit = { readonly digit: string; readonly durationMs?: number };

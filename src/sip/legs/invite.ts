@@ -1,6 +1,7 @@
 // Builds the INVITE for the engine. The request URI, From and the trunk's headers come from the
 // `Route` that `trunks/routing.ts` creates.
 
+import { capabilityHeaders } from '../capabilities.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import type { Route } from '../trunks/routing.ts';
 
@@ -12,7 +13,7 @@ export function inviteOptions(route: Route, offerSdp: string): RequestOptions {
       ...route.headers,
       From: route.from,
       To: route.to,
-      Allow: 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK',
+      ...capabilityHeaders,
       'Content-Type': 'application/sdp',
     },
     body: offerSdp,

@@ -7,6 +7,7 @@
 
 import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { capabilityHeaders } from '../capabilities.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import { type TransactionResult, transact } from '../legs/transaction.ts';
 import { gatewayName } from './gateway-name.ts';
@@ -192,7 +193,12 @@ export async function probeGateway(
   timeoutMs: number,
 ): Promise<ProbeResult> {
   const uri = gatewayUri(gateway);
-  const headers = { From: '<sip:offhook@localhost>', To: `<${uri}>`, Accept: 'application/sdp' };
+  const headers = {
+    From: '<sip:offhook@localhost>',
+    To: `<${uri}>`,
+    ...capabilityHeaders,
+    Accept: 'application/sdp',
+  };
   const options = { method: 'OPTIONS', uri, headers };
   return probeResultOf(await transact(link, options, { until: 'answered', timeoutMs }));
 }

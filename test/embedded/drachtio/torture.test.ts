@@ -58,10 +58,10 @@ describe('RFC 4475 torture messages over TCP, answered on the same connection', 
 
   test.each([
     ['wsinv', '481'], // It is well-formed, and its To tag names a dialog that does not exist.
-    ['intmeth', '503'], // No application wants this method.
+    ['intmeth', '501'], // No application wants this method.
     ['esc01', '200|486'],
     ['escnull', '200'],
-    ['esc02', '503'],
+    ['esc02', '501'],
     ['lwsdisp', '200'],
     ['longreq', '200|486'],
     ['semiuri', '200'],

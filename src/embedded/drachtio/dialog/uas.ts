@@ -2,8 +2,10 @@
 // application with a route for the method. The applications' responses are handled in
 // `uas-responses.ts`.
 
+import { capabilityHeaders } from '../../../sip/capabilities.ts';
 import type { ControlClient } from '../control/control-client.ts';
 import type { EngineContext } from '../engine-context.ts';
+import { knownMethods } from '../message/request-builder.ts';
 import { addressTag, parseCseq } from '../message/sip-grammar.ts';
 import { headerValue, type SipRequest, serializeMessage } from '../message/sip-message.ts';
 import type { ReceivedRequest } from '../sip-stack.ts';
@@ -21,6 +23,11 @@ import type { UacResponses } from './uac-responses.ts';
 
 const noSuchCall = { status: 481, reason: 'Call/Transaction Does Not Exist' };
 const serverError = { status: 500, reason: 'Server Internal Error' };
+const notImplemented = {
+  status: 501,
+  reason: 'Not Implemented',
+  headers: [{ name: 'Allow', value: capabilityHeaders.Allow }],
+};
 const unavailable = { status: 503, reason: 'Service Unavailable' };
 
 /** Methods that are only valid within a dialog. */
@@ -134,7 +141,7 @@ export class Uas {
     if (this.#refuseShortSession(received)) return;
     const client = this.#context.routes.next(request.method.toLowerCase());
     if (client === undefined) {
-      this.#answer(received, unavailable);
+      this.#answer(received, knownMethods.has(request.method) ? unavailable : notImplemented);
       return;
     }
     if (request.method === 'INVITE') {

@@ -8,7 +8,7 @@ import { type LocalIdentity, localUri, viaValue } from './local-identity.ts';
 import { addressTag, formatNameAddress, parseCseq, parseNameAddress } from './sip-grammar.ts';
 import { type SipHeader, type SipRequest, sortedHeaders } from './sip-message.ts';
 
-const knownMethods: ReadonlySet<string> = new Set([
+export const knownMethods: ReadonlySet<string> = new Set([
   'INVITE',
   'ACK',
   'CANCEL',
