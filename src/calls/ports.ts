@@ -9,6 +9,7 @@ import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
 import type { KeyTransport } from './keys/keys.ts';
 import type { FailedAttempt } from './life/call-contract.ts';
 import type { CallStep } from './life/call-step.ts';
+import type { Cause, EndFacts } from './life/end-facts.ts';
 import type { VoiceCodec } from './media.ts';
 import type { Sound } from './playback/playback.ts';
 import type { NumberedStream, StreamSettings } from './stream/stream.ts';
@@ -100,6 +101,15 @@ export type LegEvent =
       readonly leg?: StoredLeg;
     }
   /**
+   * The far end stated something new about the call before its end: who was reached, or in an 18x,
+   * why the call is about to fail. Precedes the event of the same message.
+   */
+  | {
+      readonly kind: 'stated';
+      readonly connectedIdentity?: string;
+      readonly cause?: Cause;
+    }
+  /**
    * A usable 200 OK arrived. Call `acknowledge()` to ACK it. If that doesn't happen within 5 s, or
    * if `hangUp()` is called, the leg sends ACK and BYE. Note that three kinds of 200 OK are never
    * reported: one that crosses our CANCEL, the second one of a fork, and one without Contact.
@@ -149,6 +159,8 @@ export type LegFailure = {
    * followed.
    */
   readonly kind: 'response' | 'stack' | 'transport' | 'unusable' | 'cancelled';
+  /** Only for `response`. */
+  readonly facts?: EndFacts;
 };
 
 export type LegEnd = {
@@ -159,6 +171,8 @@ export type LegEnd = {
    */
   readonly by: 'remote' | 'local' | 'lost';
   readonly reason: string;
+  /** Only for `remote`. */
+  readonly facts?: EndFacts;
 };
 
 export type CallLeg = {

@@ -67,6 +67,7 @@ function progressOf(
     ...(sentAt === undefined ? {} : { sentAt }),
     ...(firstRingAt === undefined ? {} : { ringingAt: firstRingAt }),
     ...(answeredAt === undefined ? {} : { answeredAt }),
+    connectedIdentity: events.find((event) => event.type === 'answered')?.data.connectedIdentity,
     amdEvents: events.flatMap((event) => (event.type === 'amd' ? [event.data.amd] : [])),
     failedAttempts: failedAttemptsIn(events),
     transfer: transferIn(events),

@@ -16,7 +16,7 @@ import { EngineConnection } from './engine/engine-connection.ts';
 import type { EngineLink } from './engine/engine-link.ts';
 import { defaultSipLimits, type SipLimits } from './engine/sip-limits.ts';
 import { AbandonedLegs } from './legs/abandoned-legs.ts';
-import { isSilence } from './legs/failover.ts';
+import { isSilence, pauseOf } from './legs/failover.ts';
 import { FailoverLeg } from './legs/failover-leg.ts';
 import { endStoredLegOn } from './legs/stored-leg-end.ts';
 import { GatewayHealth, type GatewayState, probeGateway } from './trunks/gateway-health.ts';
@@ -167,8 +167,8 @@ class DrachtioPool implements DrachtioSip {
       onAttemptFailed: ({ trunk, gateway }, failure, hasRung) => {
         if (trunk === undefined) return;
         if (isSilence(failure) && !hasRung) this.#health.noteSilence(trunk, gateway);
-        if (failure.retryAfterS !== undefined)
-          this.#health.pause(trunk, gateway, failure.retryAfterS);
+        const pauseS = pauseOf(failure);
+        if (pauseS !== undefined) this.#health.pause(trunk, gateway, pauseS);
       },
       onAbandoned: (stored) => this.#abandoned.add(stored),
       referTo: (target, trunk) => this.#router.referTo(target, trunk),

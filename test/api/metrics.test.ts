@@ -31,7 +31,7 @@ test('counters exist with 0 from the start, because one that begins at 1 has not
     for (const line of ofOutcome) expect(line).toMatch(/ 0$/);
   }
   expect(lines).toContain('offhook_calls_ended_total{outcome="rejected",fault="gateway"} 0');
-  expect(lines).toContain('offhook_calls_ended_total{outcome="declined",fault="carrier"} 0');
+  expect(lines).toContain('offhook_calls_ended_total{outcome="blocked",fault="carrier"} 0');
   for (const result of ['delivered', 'retry', 'failed']) {
     expect(lines).toContain(
       `offhook_notification_attempt_duration_seconds_count{result="${result}"} 0`,

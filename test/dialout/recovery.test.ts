@@ -648,7 +648,9 @@ describe('the recovery', () => {
       ...ports,
       eventsOnStream: async (call: AcceptedCall) => {
         const progress = { ...progressOfAccepted(call), answeredAt: at(5) };
-        await ports.ends.record(progress, endOfRemoteBye(at(30)), [], { isRecovered: false });
+        await ports.ends.record(progress, endOfRemoteBye({ at: at(30) }), [], {
+          isRecovered: false,
+        });
         return [];
       },
     };

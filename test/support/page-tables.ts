@@ -128,6 +128,12 @@ function rowOf(what: string, end: CallEnd, reason?: string): Row {
   ];
 }
 
+const networkBlocked = {
+  kind: 'response',
+  sipStatus: 603,
+  reason: 'Network Blocked',
+  facts: { block: { raw: '' } },
+} as const;
 const failure = { by: 'gateway', reason: '' } as const;
 const application = { by: 'application' } as const;
 const failed = 'what failed';
@@ -135,7 +141,7 @@ const failed = 'what failed';
 export const outcomes = table(
   ['what happened', '`reason`', '`reasonCode`', '`outcome`', '`fault`'],
   [
-    rowOf('the person hung up', endOfRemoteBye(at)),
+    rowOf('the person hung up', endOfRemoteBye({ at })),
     rowOf('the bot or the dialer hung up', endAfterAnswer(application, at)),
     rowOf(
       '`machineDetection: disconnect` detected a machine, a plan leaves it no message, or a `bridge` was for a person',
@@ -151,6 +157,11 @@ export const outcomes = table(
       failed,
     ),
     ...rowsOfStatuses(),
+    rowOf(
+      'SIP status 603 that says that analytics blocked the call (see below)',
+      endOfFailure({ at, ...networkBlocked }),
+      'the status line',
+    ),
     rowOf('no answer within `timeoutInMs`', endOfRingTimeout(at)),
     rowOf('the dialer cancelled the call', endBeforeAnswer(application, at)),
     rowOf(

@@ -27,6 +27,7 @@ export const callOutcomes = [
   'voicemail-left',
   'busy',
   'declined',
+  'blocked',
   'no-answer',
   'unavailable',
   'invalid-number',

@@ -2,6 +2,7 @@
 // functions are pure, so every process builds the same bytes from the same event.
 
 import { greetingOf } from '../detection/amd-event.ts';
+import { endFactsIn } from '../life/end-facts.ts';
 import type { CallContext } from './call-context.ts';
 import {
   type CallEvent,
@@ -33,7 +34,10 @@ type StatusRow<Type extends TypeWithStatus> = {
  * only sent if the request selects the type, and it contains the event itself.
  */
 export const statusRows: { readonly [Type in TypeWithStatus]: StatusRow<Type> } = {
-  answered: { status: 'Answered', members: answerMembers },
+  answered: {
+    status: 'Answered',
+    members: (data) => ({ ...answerMembers(data), ...connectedIdentityIn(data) }),
+  },
   amd: {
     status: 'Call-In-Progress',
     members: (data) => {
@@ -166,5 +170,11 @@ function endMembers(data: DataOf<'completed'>): Members {
     outcome: data.outcome,
     ...(data.transfer === undefined ? {} : { transfer: data.transfer }),
     ...(data.sipStatus === undefined ? {} : { sipStatus: data.sipStatus }),
+    ...endFactsIn(data),
+    ...connectedIdentityIn(data),
   };
+}
+
+function connectedIdentityIn({ connectedIdentity }: { readonly connectedIdentity?: string }) {
+  return connectedIdentity === undefined ? {} : { connectedIdentity };
 }

@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import { amdEventNames, amdEvidence } from '../detection/amd-event.ts';
+import { connectedIdentity, endFactMembers } from '../life/end-facts.ts';
 import { voicemailLeft } from '../playback/playback-contract.ts';
 import { transferSummary } from '../transfer/transfer-contract.ts';
 import type { EventOf } from './call-event.ts';
@@ -66,6 +67,8 @@ export const notificationSchema = z.object({
     .exactOptional()
     .describe('the result of the last transfer, on `completed`; absent if there was no transfer'),
   sipStatus: z.number().int().exactOptional(),
+  ...endFactMembers,
+  connectedIdentity: connectedIdentity.exactOptional(),
 });
 export type StatusNotification = Immutable<z.infer<typeof notificationSchema>>;
 

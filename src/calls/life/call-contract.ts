@@ -13,6 +13,7 @@ import { durationMs, type Immutable, instant, wordOf } from '../contract/schema.
 import { amdEventNames, exampleAmdEvent } from '../detection/amd-event.ts';
 import { voicemailLeft } from '../playback/playback-contract.ts';
 import { transferSummary } from '../transfer/transfer-contract.ts';
+import { cause, causeText, connectedIdentity, endFactMembers } from './end-facts.ts';
 
 export const hangupCommand = callCommand('hangup', {}).describe(
   'cancels the call or hangs up, in every state of the call',
@@ -23,6 +24,7 @@ const failedAttempt = z.object({
   sipStatus: z.number().int().exactOptional(),
   reason: z.string().describe('reason phrase without the status, or what failed'),
   durationMs,
+  cause: cause.exactOptional(),
 });
 /** A failed attempt over one gateway, after which another gateway was tried. */
 export type FailedAttempt = Immutable<z.infer<typeof failedAttempt>>;
@@ -88,7 +90,7 @@ export const placingEvents = {
   }),
   answered: callEvent({
     when: 'the 200 OK was stored and acknowledged',
-    data: answerTimes,
+    data: { ...answerTimes, connectedIdentity: connectedIdentity.exactOptional() },
     line: () => '',
     watched: ({ ringDurationInMS }) => `answered after ringing ${seconds(ringDurationInMS)}`,
     example: { ...exampleAnswer, notificationSequence: 1 },
@@ -100,6 +102,8 @@ const endData = {
   reason: z.string(),
   reasonCode: wordOf<ReasonCode>(reasonCodes),
   sipStatus: z.number().int().exactOptional().describe('absent if no SIP status led to the end'),
+  ...endFactMembers,
+  connectedIdentity: connectedIdentity.exactOptional(),
   callConnectTime: instant.exactOptional().describe('absent if the call was never answered'),
   ringDurationInMS: durationMs.describe(
     'from the first 18x to the answer, or to the end; 0 if it never rang',
@@ -137,10 +141,18 @@ const endData = {
 };
 type EndData = Immutable<z.infer<z.ZodObject<typeof endData>>>;
 
-const endLine = ({ reason, reasonCode, callDurationMs, machineDetection }: EndData): string => {
+const endLine = ({
+  reason,
+  reasonCode,
+  callDurationMs,
+  machineDetection,
+  ...facts
+}: EndData): string => {
+  const why = facts.cause === undefined ? [] : [causeText(facts.cause)];
+  const blocker = facts.block?.by === undefined ? [] : [`blocked by ${facts.block.by}`];
   const duration = callDurationMs === undefined ? [] : [`${(callDurationMs / 1_000).toFixed(3)} s`];
   const verdict = machineDetection === undefined ? [] : [machineDetection];
-  return [reason, reasonCode, ...duration, ...verdict].join(', ');
+  return [reason, reasonCode, ...blocker, ...why, ...duration, ...verdict].join(', ');
 };
 
 /** The terminal events. Every call ends with exactly one of them. */

@@ -43,6 +43,12 @@ export const emitRinging = callSetup.enqueueActions(({ context, event, enqueue }
   enqueue({ type: 'append', params: { events: [emitted], ringingAt: event.at, ...leg } });
 });
 
+export const noteStated = callSetup.assign(({ context, event }) => {
+  assertEvent(event, 'leg.stated');
+  const { connectedIdentity = context.connectedIdentity, cause = context.earlyCause } = event;
+  return { connectedIdentity, earlyCause: cause };
+});
+
 export const noteAnswer = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'leg.answered');
   const { event: emitted, ...sequences } = answeredEvent({ ...context, answeredAt: event.at });
@@ -123,11 +129,12 @@ export const endByFailure = callSetup.assign(({ event }) => {
 
 export const endByLeg = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'leg.ended');
-  const { at, by, reason } = event.end;
+  const { end } = event;
+  const { at, by, reason } = end;
   return {
     end:
       context.end ??
-      (by === 'remote' ? endOfRemoteBye(at) : endAfterAnswer({ by: 'gateway', reason }, at)),
+      (by === 'remote' ? endOfRemoteBye(end) : endAfterAnswer({ by: 'gateway', reason }, at)),
     // If the far end sent BYE, its leg has ended. A lost leg may still be up.
     ...(by === 'remote' ? { legIsOver: true } : {}),
   };

@@ -16,6 +16,7 @@ import { nothingPlayed, type PlaybackProgress, playedMembers } from '../playback
 import type { TransferSummary } from '../transfer/transfer-contract.ts';
 import type { AnswerTimes, FailedAttempt } from './call-contract.ts';
 import type { CallEnd } from './call-outcome.ts';
+import { type Cause, endFactsIn } from './end-facts.ts';
 
 /** What we know about a call so far. */
 export type CallProgress = {
@@ -26,6 +27,10 @@ export type CallProgress = {
   readonly sentAt?: Date | undefined;
   readonly ringingAt?: Date | undefined;
   readonly answeredAt?: Date | undefined;
+  /** The identity of whoever was reached, as the carrier last stated it. */
+  readonly connectedIdentity?: string | undefined;
+  /** The cause in an 18x. It explains the end of a call that nobody answers. */
+  readonly earlyCause?: Cause | undefined;
   readonly amdEvents: readonly AmdEvent[];
   readonly failedAttempts: readonly FailedAttempt[];
   readonly playback: PlaybackProgress;
@@ -84,7 +89,11 @@ export function answeredEvent(progress: CallProgress & { readonly answeredAt: Da
     'answered',
     answeredAt,
     isNotified,
-    (number) => ({ ...answerTimes(progress, answeredAt), ...number }),
+    (number) => ({
+      ...answerTimes(progress, answeredAt),
+      ...connectedIdentityIn(progress),
+      ...number,
+    }),
   );
 }
 
@@ -97,6 +106,8 @@ export function endEvent(progress: CallProgress, end: CallEnd): NextEvent<Termin
     reason: end.reason,
     reasonCode: end.reasonCode,
     ...(end.sipStatus === undefined ? {} : { sipStatus: end.sipStatus }),
+    ...endFactsIn({ ...earlyCauseIn(progress), ...end.facts }),
+    ...connectedIdentityIn(progress),
     ringDurationInMS: ringDuration(progress, answeredAt ?? end.at),
     connectDurationInMS: connectDuration(progress),
     callDisconnectTime: end.at.toISOString(),
@@ -106,6 +117,15 @@ export function endEvent(progress: CallProgress, end: CallEnd): NextEvent<Termin
     ...failedAttemptsOf(progress),
     ...number,
   }));
+}
+
+function connectedIdentityIn({ connectedIdentity }: CallProgress) {
+  return connectedIdentity === undefined ? {} : { connectedIdentity };
+}
+
+/** The answer disproves an earlier cause. */
+function earlyCauseIn({ answeredAt, earlyCause }: CallProgress) {
+  return answeredAt === undefined && earlyCause !== undefined ? { cause: earlyCause } : {};
 }
 
 function completedMembers(progress: CallProgress, answeredAt: Date, endedAt: Date) {

@@ -248,6 +248,7 @@ class Line {
       case 'sent':
       case 'resent':
       case 'attemptFailed':
+      case 'stated':
         this.#passLeg(event);
         break;
       case 'provisional':

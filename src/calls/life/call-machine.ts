@@ -89,6 +89,7 @@ import {
   hangUpOnMaxDuration,
   noteAnswer,
   noteFailedAttempt,
+  noteStated,
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-events.ts';
 import {
@@ -241,7 +242,10 @@ export const callMachine = callSetup.createMachine({
   }),
   output: ({ context }) => ({ end: context.end }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
-  on: { 'line.acceptsKeys': { actions: noteAcceptsKeys } },
+  on: {
+    'line.acceptsKeys': { actions: noteAcceptsKeys },
+    'leg.stated': { actions: noteStated },
+  },
   initial: 'preparing',
   states: {
     preparing: {

@@ -8,7 +8,8 @@ import {
   callOutcomes,
   type ReasonCode,
 } from '../contract/call-words.ts';
-import type { LegFailure } from '../ports.ts';
+import type { LegEnd, LegFailure } from '../ports.ts';
+import type { EndFacts } from './end-facts.ts';
 
 /** How a call ended, before it becomes the terminal event. */
 export type CallEnd = {
@@ -18,12 +19,15 @@ export type CallEnd = {
   readonly reason: string;
   readonly reasonCode: ReasonCode;
   readonly sipStatus?: number;
+  /** What the far end stated in the response or BYE that ended the call. */
+  readonly facts?: EndFacts;
 };
 
 type Meaning = { readonly outcome: CallOutcome; readonly reasonCode: ReasonCode };
 
 const busy: Meaning = { outcome: 'busy', reasonCode: 'Busy here' };
 const declined: Meaning = { outcome: 'declined', reasonCode: 'Temporarily Unavailable' };
+const blocked: Meaning = { outcome: 'blocked', reasonCode: 'Service Unavailable' };
 const unavailable: Meaning = { outcome: 'unavailable', reasonCode: 'Temporarily Unavailable' };
 const noAnswer: Meaning = { outcome: 'no-answer', reasonCode: 'Temporarily Unavailable' };
 const cancelled: Meaning = { outcome: 'cancelled', reasonCode: 'Temporarily Unavailable' };
@@ -56,7 +60,7 @@ export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
   // RFC 8197: the callee marked the call as unwanted.
   [607, declined],
   // RFC 8688: the carrier's analytics engine rejected the call on the callee's behalf.
-  [608, declined],
+  [608, blocked],
 ]);
 
 const outcomeByClass: ReadonlyMap<number, Meaning> = new Map([
@@ -74,6 +78,8 @@ const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   'voicemail-left': undefined,
   busy: 'callee',
   declined: 'callee',
+  // Analytics of a carrier on the way rejected the call. Nobody asked the callee.
+  blocked: 'carrier',
   'no-answer': 'callee',
   unavailable: 'callee',
   // The number in the request doesn't exist.
@@ -96,8 +102,6 @@ const faultBySipStatus: ReadonlyMap<number, CallFault> = new Map([
   [407, 'gateway'],
   // RFC 3261, section 21.6: the response comes from the callee, not from a network on the way.
   [606, 'callee'],
-  // RFC 8688: nobody asked the callee.
-  [608, 'carrier'],
 ]);
 
 /**
@@ -107,8 +111,8 @@ const faultBySipStatus: ReadonlyMap<number, CallFault> = new Map([
  */
 export function faultOf(end: Pick<CallEnd, 'outcome' | 'sipStatus'>): CallFault | undefined {
   const { outcome, sipStatus } = end;
-  const isRefusal = outcome === 'rejected' || outcome === 'declined';
-  const faultOfStatus = isRefusal && sipStatus !== undefined && faultBySipStatus.get(sipStatus);
+  const faultOfStatus =
+    outcome === 'rejected' && sipStatus !== undefined && faultBySipStatus.get(sipStatus);
   return faultOfStatus || faultByOutcome[outcome];
 }
 
@@ -123,19 +127,23 @@ export function endsOfAllKinds(): readonly Pick<CallEnd, 'outcome' | 'sipStatus'
 
 /** The end for a call that wasn't answered. */
 export function endOfFailure(failure: LegFailure): CallEnd {
-  const { at, sipStatus, reason } = failure;
+  const { at, sipStatus, reason, facts } = failure;
   const line = sipStatus === undefined ? reason : `${sipStatus} ${reason}`.trim();
   return {
     at,
     ...meaningOfFailure(failure),
     reason: line,
     ...(sipStatus === undefined ? {} : { sipStatus }),
+    ...(facts === undefined ? {} : { facts }),
   };
 }
 
 function meaningOfFailure(failure: LegFailure): Meaning {
   switch (failure.kind) {
     case 'response': {
+      // A 603 alone means that the callee declines. `src/sip/end-facts.ts` says what makes it a
+      // block.
+      if (failure.facts?.block !== undefined) return blocked;
       const status = failure.sipStatus ?? 0;
       return (
         outcomeBySipStatus.get(status) ??
@@ -195,8 +203,9 @@ export function endOfBotFailure(at: Date): CallEnd {
   return { at, ...botFailure, reason: 'Bot unreachable' };
 }
 
-export function endOfRemoteBye(at: Date): CallEnd {
-  return { at, outcome: 'completed', reason: '200 OK', reasonCode: 'Caller-disconnected' };
+export function endOfRemoteBye({ at, facts }: Pick<LegEnd, 'at' | 'facts'>): CallEnd {
+  const end = { outcome: 'completed', reasonCode: 'Caller-disconnected' } as const;
+  return { at, ...end, reason: '200 OK', ...(facts === undefined ? {} : { facts }) };
 }
 
 /** Used if the carrier has connected the person to an agent. */

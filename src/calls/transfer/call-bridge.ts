@@ -167,6 +167,8 @@ export class CallBridge implements OngoingTransfer {
         break;
       // The leg tries another gateway and names it in the next `sent`.
       case 'attemptFailed':
+      // Only the first leg's callee is reported.
+      case 'stated':
         break;
     }
   }

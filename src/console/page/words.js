@@ -3,9 +3,9 @@
 export const filters = {
   status: ['queued', 'dialing', 'ringing', 'answered', 'completed', 'failed', 'machineDetected'],
   outcome: [
-    ...['completed', 'transferred', 'machine', 'voicemail-left', 'busy', 'declined', 'no-answer'],
-    ...['unavailable', 'invalid-number', 'rejected', 'carrier-failure', 'gateway-failure'],
-    ...['bot-failure', 'cancelled', 'expired', 'unknown'],
+    ...['completed', 'transferred', 'machine', 'voicemail-left', 'busy', 'declined'],
+    ...['blocked', 'no-answer', 'unavailable', 'invalid-number', 'rejected', 'carrier-failure'],
+    ...['gateway-failure', 'bot-failure', 'cancelled', 'expired', 'unknown'],
   ],
   verdict: [
     ...['amd_human_detected', 'amd_machine_detected', 'amd_tone_detected'],

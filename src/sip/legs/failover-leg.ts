@@ -154,7 +154,7 @@ export class FailoverLeg implements CallLeg {
       this.#end(failure);
       return;
     }
-    const { sipStatus, reason, kind, at } = failure;
+    const { sipStatus, reason, kind, at, facts } = failure;
     const { gateway } = route;
     logger.info(
       { callId: this.#request.callId, gateway, sipStatus, kind, next: next.route.gateway },
@@ -165,12 +165,13 @@ export class FailoverLeg implements CallLeg {
       ...(sipStatus !== undefined && { sipStatus }),
       reason: reason.slice(0, maxReasonLength),
       durationMs: Math.max(0, at.getTime() - startedAt.getTime()),
+      ...(facts?.cause !== undefined && { cause: facts.cause }),
     };
     this.#observer.observe({ kind: 'attemptFailed', attempt });
     this.#tryGateway(next);
   }
 
-  #end({ sipStatus, reason, kind }: Omit<AttemptFailure, 'at'>): void {
+  #end({ sipStatus, reason, kind, facts }: Omit<AttemptFailure, 'at'>): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
     const failure = {
@@ -178,6 +179,7 @@ export class FailoverLeg implements CallLeg {
       ...(sipStatus !== undefined && { sipStatus }),
       reason,
       kind,
+      ...(facts !== undefined && { facts }),
     };
     this.#observer.observe({ kind: 'failed', failure });
     this.#settle();

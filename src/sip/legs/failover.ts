@@ -8,8 +8,6 @@ import type { LegFailure } from '../../calls/ports.ts';
 export type AttemptFailure = LegFailure & {
   /** True if the engine rejected the request, so nothing was sent. */
   readonly notSent?: true;
-  /** Retry-After of a 503, in seconds. */
-  readonly retryAfterS?: number;
 };
 
 /** @param hasRung true if any provisional response other than 100 has arrived */
@@ -39,6 +37,14 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
  */
 export function isSilence({ kind, sipStatus }: AttemptFailure): boolean {
   return kind === 'stack' && (sipStatus === 408 || sipStatus === 503);
+}
+
+/**
+ * Returns how long the gateway asks for no more calls. No other status than 503 means that the
+ * gateway as a whole doesn't want calls (RFC 3261, section 21.5.4).
+ */
+export function pauseOf({ sipStatus, facts }: AttemptFailure): number | undefined {
+  return sipStatus === 503 ? facts?.retryAfterS : undefined;
 }
 
 /**

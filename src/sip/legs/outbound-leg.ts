@@ -22,6 +22,7 @@ import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { refusalReason, sendAnswered, type Unanswered } from '../digest/answered-request.ts';
 import { DigestClient } from '../digest/digest-client.ts';
+import { endFactsOf, statedIn } from '../end-facts.ts';
 import { requestFrameBytes } from '../engine/control-frame.ts';
 import {
   type DialogOwner,
@@ -37,6 +38,7 @@ import type {
   RequestOptions,
   Responder,
   SentRequest,
+  SipMessage,
 } from '../engine/srf-types.ts';
 import { contactTarget, reasonText, sdpOf } from '../sip-headers.ts';
 import type { Route } from '../trunks/routing.ts';
@@ -44,7 +46,7 @@ import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legFromInvite, ringingLeg } from './dialog-state.ts';
 import { pressByInfo } from './dtmf-sender.ts';
 import { endDialog } from './end-dialog.ts';
-import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
+import type { AttemptFailure } from './failover.ts';
 import { inviteOptions, mergeHeaders } from './invite.ts';
 import { Referrals } from './referral.ts';
 
@@ -230,10 +232,20 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   onRequest(request: ReceivedRequest, response: Responder): void {
-    if (request.method === 'BYE') this.#onBye(request, response);
-    else if (request.method !== 'NOTIFY' || !this.#referrals.onNotify(request, response)) {
+    if (request.method === 'BYE') {
+      this.#onBye(request, response);
+      return;
+    }
+    this.#noteStated(request);
+    if (request.method !== 'NOTIFY' || !this.#referrals.onNotify(request, response)) {
       answerDialogRequest(request, response, this.#peer);
     }
+  }
+
+  /** Reports what a message of the far end states about the call. */
+  #noteStated(message: SipMessage): void {
+    const stated = statedIn(message);
+    if (stated !== undefined && this.#reported !== 'end') this.#observer.observe(stated);
   }
 
   #offer(sdp: string): string | undefined {
@@ -250,7 +262,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     response.send(200);
     const reason = reasonText(request.get('Reason'));
     if (this.#reported === 'answered') {
-      if (request.source === 'network') this.#reportEnded('remote', reason ?? 'normal release');
+      if (request.source === 'network')
+        this.#reportEnded('remote', reason ?? 'normal release', endFactsOf(request));
       // The engine ended the dialog, because it didn't get an ACK or the session timer expired.
       else this.#reportEnded('lost', reason ?? 'ended by the SIP engine');
     }
@@ -288,8 +301,10 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#stored = leg;
     // If an UPDATE arrives while the INVITE is pending, srf emits it on the request, not on the
     // dialog.
-    const answer = (request: ReceivedRequest, response: Responder) =>
+    const answer = (request: ReceivedRequest, response: Responder) => {
+      this.#noteStated(request);
       answerDialogRequest(request, response, this.#peer);
+    };
     invite.on('update', guarded(logger, answer));
     return leg;
   }
@@ -314,6 +329,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const leg = this.#stored && ringingLeg(this.#stored, response);
     this.#stored = leg;
     if (this.#reported !== 'nothing') return;
+    this.#noteStated(response);
     const sdp = sdpOf(response);
     this.#observer.observe({
       kind: 'provisional',
@@ -341,6 +357,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       this.#bye();
       return;
     }
+    this.#noteStated(response);
     this.#reported = 'answered';
     this.#arm(limits.acknowledgeTimeoutMs, () => this.hangUp('not acknowledged in time'));
     this.#observer.observe({ kind: 'answered', sdp, leg: stored, at: clock.now() });
@@ -359,7 +376,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
         sipStatus: response.status,
         reason: refusalReason(response, unanswered),
         kind: isByStack ? 'stack' : 'response',
-        ...retryAfterOf(response),
+        ...(isByStack ? {} : endFactsOf(response)),
       });
     }
     this.#finish();
@@ -450,12 +467,12 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#observer.observe({ kind: 'failed', failure: { ...failure, at } });
   }
 
-  #reportEnded(by: LegEnd['by'], reason: string): void {
+  #reportEnded(by: LegEnd['by'], reason: string, more: Pick<LegEnd, 'facts'> = {}): void {
     if (this.#reported !== 'answered') return;
     this.#reported = 'end';
     this.#referrals.stop();
     const at = this.#dependencies.clock.now();
-    this.#observer.observe({ kind: 'ended', end: { by, reason, at } });
+    this.#observer.observe({ kind: 'ended', end: { by, reason, at, ...more } });
   }
 
   #arm(delayMs: number, onTimeout: () => void): void {
@@ -471,16 +488,6 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#link?.detach(this);
     this.#ended.then(this.#release.settle, this.#release.settle);
   }
-}
-
-/**
- * Returns the Retry-After of a 503. No other status means that the gateway as a whole doesn't want
- * calls (RFC 3261, section 21.5.4).
- */
-function retryAfterOf(response: ReceivedResponse): { readonly retryAfterS?: number } {
-  const seconds =
-    response.status === 503 ? retryAfterSeconds(response.get('Retry-After')) : undefined;
-  return seconds === undefined ? {} : { retryAfterS: seconds };
 }
 
 /** Returns a reason phrase if the 200 OK can't begin a call. */

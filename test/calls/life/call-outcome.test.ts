@@ -37,7 +37,7 @@ describe('the end of a call with a SIP status of the far end', () => {
     [604, 'Does Not Exist Anywhere', 'invalid-number', 'Service Unavailable'],
     [606, 'Not Acceptable', 'rejected', 'Service Unavailable'],
     [607, 'Unwanted', 'declined', 'Temporarily Unavailable'],
-    [608, 'Rejected', 'declined', 'Temporarily Unavailable'],
+    [608, 'Rejected', 'blocked', 'Service Unavailable'],
     [699, 'Unheard Of', 'rejected', 'Service Unavailable'],
   ])('%i %s is %s, %s', (sipStatus, reason, outcome, reasonCode) => {
     expect(endOfFailure({ at, sipStatus, reason, kind: 'response' })).toEqual({
@@ -48,6 +48,26 @@ describe('the end of a call with a SIP status of the far end', () => {
       reason: `${sipStatus} ${reason}`,
     });
   });
+});
+
+test('a 603 is blocked if the carrier says so', () => {
+  const facts = { block: { by: 'a.example', raw: 'SIP;cause=603' }, cause: { sip: 603 } };
+  const failure = { at, sipStatus: 603, reason: 'Network Blocked', kind: 'response' } as const;
+  const end = endOfFailure({ ...failure, facts });
+  expect(end).toEqual({
+    at,
+    outcome: 'blocked',
+    reasonCode: 'Service Unavailable',
+    reason: '603 Network Blocked',
+    sipStatus: 603,
+    facts,
+  });
+  expect(faultOf(end)).toBe('carrier');
+});
+
+test('the BYE of the far end says why it hung up', () => {
+  const facts = { cause: { q850: 31, text: 'Normal, unspecified' } };
+  expect(endOfRemoteBye({ at, facts })).toMatchObject({ outcome: 'completed', facts });
 });
 
 describe('the end of a call that fails without a response', () => {
@@ -123,7 +143,7 @@ describe('the end of a call for other reasons', () => {
       'Service Unavailable',
       'Gateway restarted while the call was being placed',
     ],
-    ['the person hung up', endOfRemoteBye(at), 'completed', 'Caller-disconnected', '200 OK'],
+    ['the person hung up', endOfRemoteBye({ at }), 'completed', 'Caller-disconnected', '200 OK'],
     [
       'the application hung up',
       endAfterAnswer({ by: 'application' }, at),
@@ -158,6 +178,7 @@ describe('the side at fault', () => {
     ['machine', undefined],
     ['busy', 'callee'],
     ['declined', 'callee'],
+    ['blocked', 'carrier'],
     ['no-answer', 'callee'],
     ['unavailable', 'callee'],
     ['invalid-number', 'caller'],
