@@ -145,7 +145,7 @@ function keyed(value: string | undefined, header: KnownNonce['header']): readonl
     .map((challenge) => ({ header, challenge, key: `${header} ${challenge.realm}` }));
 }
 
-/** Returns each realm's first challenge, which is the one that the realm prefers (RFC 8760, 2.4). */
+/** Returns each realm's first challenge, which is the one that it prefers (RFC 8760, 2.4). */
 function firstOfEach(challenges: readonly KeyedChallenge[]): readonly KeyedChallenge[] {
   const first = new Map<string, KeyedChallenge>();
   for (const challenge of challenges) {
