@@ -271,7 +271,6 @@ describe('session timers of a call', () => {
   });
 
   onlyEmbedded('returns to the SDP before an offer that was refused', async () => {
-    world = undefined;
     const engine = await startEngine({ timers });
     const application = await RawApplication.connect(engine);
     const peer = await RawPeer.open(engine);
