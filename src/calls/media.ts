@@ -101,7 +101,8 @@ export type MediaPort = {
 export type MediaSession = {
   readonly offerSdp: string;
   /**
-   * Applies the far end's SDP, from an 18x (`early`) or from the 200 OK (`answer`).
+   * Applies the far end's SDP, from an 18x (`early`), from the 200 OK or from the ACK that answers
+   * a later offer (`answer`). An empty `sdp` means that the last one applies.
    *
    * @returns false if the SDP doesn't contain a usable codec or address
    */
@@ -112,6 +113,11 @@ export type MediaSession = {
    * @returns undefined if the SDP doesn't contain anything usable
    */
   answerReoffer(sdp: string): string | undefined;
+  /**
+   * Returns a further offer, for a re-INVITE without one. It contains everything that the first
+   * offer did. The media stays as it is until `applyAnswer`.
+   */
+  offerAgain(): string;
   /** Whether the far end accepts keys as RTP events, according to its last SDP. */
   acceptsKeys(): boolean;
   send(command: MediaCommand): void;

@@ -132,6 +132,16 @@ export type LegEvent =
       readonly sdp: string;
       readonly accept: (answerSdp: string) => void;
     }
+  /**
+   * A re-INVITE without an offer arrived, which asks for ours (RFC 3261, section 14.2). Unless
+   * `offer` is called before `observe` returns, the leg rejects the re-INVITE with 488.
+   */
+  | { readonly kind: 'offerRequested'; readonly offer: (offerSdp: string) => void }
+  /**
+   * The far end's ACK answered the offer that we made on request. Unless `accept` is called before
+   * `observe` returns, the leg logs that the answer is unusable. The media then stays as it was.
+   */
+  | { readonly kind: 'lateAnswer'; readonly sdp: string; readonly accept: () => void }
   /** A key press arrived by SIP INFO (application/dtmf-relay or application/dtmf). */
   | {
       readonly kind: 'dtmf';

@@ -4,7 +4,14 @@
 import { randomBytes } from 'node:crypto';
 import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/media.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
-import { answerOffer, buildOffer, type LocalMedia, type RemoteMedia, readAnswer } from './sdp.ts';
+import {
+  answerOffer,
+  buildOffer,
+  firstOfferShape,
+  type LocalMedia,
+  type RemoteMedia,
+  readAnswer,
+} from './sdp.ts';
 
 export type MediaSessionOptions = {
   readonly id: number;
@@ -33,6 +40,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   let currentSdp = offerSdp;
   let current: RemoteMedia | undefined;
   let acceptsKeys = false;
+  let shape = firstOfferShape;
 
   const keepVersion = (build: (version: number) => string): string => {
     // RFC 3264, section 8: the version grows by one if, and only if, anything else has changed.
@@ -45,8 +53,8 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   return {
     offerSdp,
     applyAnswer(sdp, phase) {
-      // A 200 without SDP confirms the answer from an earlier reliable 18x (RFC 3262, section 5).
-      const remote = sdp.trim() === '' ? current : readAnswer(sdp, ipVersion);
+      // A 200 without SDP confirms the answer from an earlier 18x (RFC 3262, section 5).
+      const remote = sdp.trim() === '' ? current : readAnswer(sdp, ipVersion, shape.numbers);
       if (remote === undefined) return false;
       current = remote;
       acceptsKeys = remote.keyPayloadType !== undefined;
@@ -56,14 +64,15 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     acceptsKeys: () => acceptsKeys,
     send: (command) => worker.send(id, command),
     answerReoffer(sdp) {
-      // A re-INVITE without SDP asks for our offer (RFC 3261, section 14.2).
-      if (sdp.trim() === '') return keepVersion((next) => buildOffer(local, next));
-      const answer = answerOffer(sdp, local, ipVersion);
+      const answer = answerOffer(sdp, local, ipVersion, shape);
       if (answer === undefined) return undefined;
+      current = answer.remote;
+      shape = answer.shape;
       acceptsKeys = answer.remote.keyPayloadType !== undefined;
       worker.setRemote(id, answer.remote, 'answer');
       return keepVersion(answer.build);
     },
+    offerAgain: () => keepVersion((next) => buildOffer(local, next, shape)),
     async openPartner(observer, codecs) {
       const opened = await worker.open(observer);
       return opened && createPartner(id, { ...options, ...opened, codecs });

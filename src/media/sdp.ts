@@ -17,7 +17,16 @@ const telephoneEventPayloadType = 101;
 const clockRateHz = 8_000;
 const frameMs = 20;
 
-const codecPayloadTypes: Readonly<Record<Codec, number>> = { PCMU: 0, PCMA: 8 };
+type Encoding = Codec | 'telephone-event';
+
+/** The payload type under which we declare each encoding. */
+export type PayloadNumbers = Readonly<Record<Encoding, number>>;
+
+const usualNumbers: PayloadNumbers = {
+  PCMU: 0,
+  PCMA: 8,
+  'telephone-event': telephoneEventPayloadType,
+};
 const codecs: readonly Codec[] = ['PCMU', 'PCMA'];
 const codecEncodings: Readonly<Record<string, Codec>> = { pcmu: 'PCMU', pcma: 'PCMA' };
 
@@ -62,28 +71,48 @@ export type RemoteMedia = {
   readonly keyPayloadType?: number;
 };
 
-export function buildOffer(local: LocalMedia, version: number): string {
-  return buildDescription(local, version, [
-    ...audioLines(local.port, 'RTP/AVP', [
-      ...local.codecs.map((codec) => ({ payloadType: codecPayloadTypes[codec], encoding: codec })),
-      { payloadType: telephoneEventPayloadType, encoding: 'telephone-event' },
-    ]),
-    'a=sendrecv',
-  ]);
+/**
+ * What a further offer must repeat from the descriptions so far:
+ * - the number and order of the m= lines (RFC 3264, section 8). Lines that we've rejected stay
+ *   rejected.
+ * - the payload types, whose meaning mustn't change during the session (RFC 3264, section 8.3.2).
+ */
+export type OfferShape = {
+  /** The m= lines in order: the text of a rejected line, or undefined for the audio line. */
+  readonly lines: readonly (string | undefined)[];
+  readonly protocol: string;
+  readonly numbers: PayloadNumbers;
+};
+
+export const firstOfferShape: OfferShape = {
+  lines: [undefined],
+  protocol: 'RTP/AVP',
+  numbers: usualNumbers,
+};
+
+/** Offers everything that we support, and audio in both directions. */
+export function buildOffer(local: LocalMedia, version: number, shape = firstOfferShape): string {
+  const encodings: readonly Encoding[] = [...local.codecs, 'telephone-event'];
+  const formats = encodings.map((encoding) => ({ payloadType: shape.numbers[encoding], encoding }));
+  const audio = [...audioLines(local.port, shape.protocol, formats), 'a=sendrecv'];
+  return buildDescription(
+    local,
+    version,
+    shape.lines.flatMap((line) => line ?? audio),
+  );
 }
 
 /**
- * Reads an early or final answer to our offer.
+ * Reads an early or final answer to our offer, in which the encodings had these numbers.
  * @returns undefined if it contains no usable audio line
  */
-export function readAnswer(text: string, ipVersion: 4 | 6): RemoteMedia | undefined {
+export function readAnswer(
+  text: string,
+  ipVersion: 4 | 6,
+  numbers = usualNumbers,
+): RemoteMedia | undefined {
   const sdp = parseSdp(text);
-  if (sdp === undefined) return undefined;
-  for (const line of sdp.media) {
-    const remote = readAudio(sdp, line, ipVersion);
-    if (remote !== undefined) return remote;
-  }
-  return undefined;
+  return sdp && findUsable(sdp, ipVersion, numbers)?.remote;
 }
 
 /** Whether a new description changes the far end's address or the audio directions. */
@@ -103,41 +132,76 @@ export type ReofferAnswer = {
    * passes the previous version.
    */
   readonly build: (version: number) => string;
+  /** For our next offer. */
+  readonly shape: OfferShape;
 };
 
 /**
- * Answers the far end's re-offer.
+ * Answers the far end's re-offer. `before` is the shape of the offer that we'd have made until now.
  * @returns undefined if it contains no usable audio line
  */
 export function answerOffer(
   text: string,
   local: LocalMedia,
   ipVersion: 4 | 6,
+  before = firstOfferShape,
 ): ReofferAnswer | undefined {
   const sdp = parseSdp(text);
   if (sdp === undefined) return undefined;
-  const found = findUsable(sdp, ipVersion);
+  const found = findUsable(sdp, ipVersion, before.numbers);
   if (found === undefined) return undefined;
   const { remote, chosen } = found;
+  const { protocol } = chosen;
   // RFC 3264, section 6: the answer contains every m= line in the offer's order. Setting a line's
   // port to zero rejects it.
-  const mediaLines = sdp.media.flatMap((line) =>
+  const lines = sdp.media.map((line) =>
     line === chosen
-      ? [
-          ...audioLines(local.port, line.protocol, supportedFormats(line)),
-          `a=${ourDirection(remote)}`,
-        ]
-      : [`m=${line.type} 0 ${line.protocol} ${line.formats === '' ? '0' : line.formats}`],
+      ? undefined
+      : `m=${line.type} 0 ${line.protocol} ${line.formats === '' ? '0' : line.formats}`,
   );
-  return { remote, build: (version) => buildDescription(local, version, mediaLines) };
+  const audio = [
+    ...audioLines(local.port, protocol, supportedFormats(chosen)),
+    `a=${ourDirection(remote)}`,
+  ];
+  const mediaLines = lines.flatMap((line) => line ?? audio);
+  return {
+    remote,
+    build: (version) => buildDescription(local, version, mediaLines),
+    shape: { lines, protocol, numbers: nextNumbers(before.numbers, chosen) },
+  };
+}
+
+/** Takes over the far end's numbers, and avoids those that it uses for something else. */
+function nextNumbers(before: PayloadNumbers, line: SdpMedia): PayloadNumbers {
+  const formats = supportedFormats(line);
+  const taken = new Set(payloadTypesOf(line));
+  const numberOf = (encoding: Encoding): number => {
+    const declared = formats.find((format) => format.encoding === encoding)?.payloadType;
+    const number = declared ?? (taken.has(before[encoding]) ? freeNumber(taken) : before[encoding]);
+    taken.add(number);
+    return number;
+  };
+  return {
+    PCMU: numberOf('PCMU'),
+    PCMA: numberOf('PCMA'),
+    'telephone-event': numberOf('telephone-event'),
+  };
+}
+
+/** Returns a payload type of the dynamic range, which has 32 of them (RFC 3551, section 6). */
+function freeNumber(taken: ReadonlySet<number>): number {
+  let number = telephoneEventPayloadType;
+  while (taken.has(number) && number < 127) number += 1;
+  return number;
 }
 
 function findUsable(
   sdp: Sdp,
   ipVersion: 4 | 6,
+  numbers: PayloadNumbers,
 ): { remote: RemoteMedia; chosen: SdpMedia } | undefined {
   for (const chosen of sdp.media) {
-    const remote = readAudio(sdp, chosen, ipVersion);
+    const remote = readAudio(sdp, chosen, ipVersion, numbers);
     if (remote !== undefined) return { remote, chosen };
   }
   return undefined;
@@ -147,10 +211,15 @@ function findUsable(
 
 type Format = {
   readonly payloadType: number;
-  readonly encoding: Codec | 'telephone-event';
+  readonly encoding: Encoding;
 };
 
-function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | undefined {
+function readAudio(
+  sdp: Sdp,
+  line: SdpMedia,
+  ipVersion: 4 | 6,
+  numbers: PayloadNumbers,
+): RemoteMedia | undefined {
   const connection = line.connection ?? sdp.connection;
   if (!isRtpAudio(line) || connection === undefined || connection === 'unreadable')
     return undefined;
@@ -170,8 +239,11 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
     theySend: direction === 'sendrecv' || direction === 'sendonly',
     codec: voice.encoding,
     payloadType: voice.payloadType,
-    receive: receivedPayloadTypes(formats),
-    telephoneEvents: telephoneEventTypes(formats),
+    receive: {
+      PCMU: acceptedTypes('PCMU', formats, numbers),
+      PCMA: acceptedTypes('PCMA', formats, numbers),
+    },
+    telephoneEvents: acceptedTypes('telephone-event', formats, numbers),
     ...(keys === undefined ? {} : { keyPayloadType: keys.payloadType }),
   };
 }
@@ -205,51 +277,48 @@ function isReachable(connection: SdpAddress, ipVersion: 4 | 6): boolean {
 
 /** Returns the formats that we support, in the far end's order of preference. */
 function supportedFormats(line: SdpMedia): readonly Format[] {
-  const payloadTypes = line.formats
-    .split(/\s+/)
-    .filter((text) => /^\d{1,3}$/.test(text))
-    .map(Number)
-    .filter((payloadType) => payloadType <= 127);
   const formats: Format[] = [];
-  for (const payloadType of new Set(payloadTypes)) {
+  for (const payloadType of new Set(payloadTypesOf(line))) {
     const encoding = findEncoding(line, payloadType);
     if (encoding !== undefined) formats.push({ payloadType, encoding });
   }
   return formats;
 }
 
-function findEncoding(line: SdpMedia, payloadType: number): Format['encoding'] | undefined {
+function payloadTypesOf(line: SdpMedia): readonly number[] {
+  return line.formats
+    .split(/\s+/)
+    .filter((text) => /^\d{1,3}$/.test(text))
+    .map(Number)
+    .filter((payloadType) => payloadType <= 127);
+}
+
+function findEncoding(line: SdpMedia, payloadType: number): Encoding | undefined {
   const map = line.rtpmaps.find((entry) => entry.payloadType === payloadType);
   if (map === undefined) {
     // Payload types 0 and 8 need no rtpmap (RFC 3551), and old gateways omit it.
-    return codecs.find((codec) => codecPayloadTypes[codec] === payloadType);
+    return codecs.find((codec) => usualNumbers[codec] === payloadType);
   }
   if ((map.clockRateHz ?? clockRateHz) !== clockRateHz) return undefined;
   if (map.encoding === 'telephone-event') return 'telephone-event';
   return Object.hasOwn(codecEncodings, map.encoding) ? codecEncodings[map.encoding] : undefined;
 }
 
-function receivedPayloadTypes(formats: readonly Format[]): RemoteMedia['receive'] {
-  const taken = new Set(formats.map((format) => format.payloadType));
-  const typesFor = (codec: Codec): readonly number[] => {
-    const declared = formats.filter((format) => format.encoding === codec);
-    const own = codecPayloadTypes[codec];
-    // Some gateways switch between the codecs we offered, so we accept our own payload type, too,
-    // unless the far end uses it for something else.
-    return [...declared.map((format) => format.payloadType), ...(taken.has(own) ? [] : [own])];
-  };
-  return { PCMU: typesFor('PCMU'), PCMA: typesFor('PCMA') };
-}
-
-function telephoneEventTypes(formats: readonly Format[]): readonly number[] {
-  const declared = formats.filter((format) => format.encoding === 'telephone-event');
-  // Accept our own payload type even if the answer contains no telephone-event, because gateways
-  // may send keys with the type from our offer regardless.
-  const taken = formats.some((format) => format.payloadType === telephoneEventPayloadType);
-  return [
-    ...declared.map((format) => format.payloadType),
-    ...(taken ? [] : [telephoneEventPayloadType]),
-  ];
+/**
+ * Returns the payload types under which we accept an encoding: those in the far end's description,
+ * and our own unless the far end uses it for something else. Some gateways switch between the
+ * codecs that we offered, and may send keys with our type even if their answer has no
+ * telephone-event.
+ */
+function acceptedTypes(
+  encoding: Encoding,
+  formats: readonly Format[],
+  numbers: PayloadNumbers,
+): readonly number[] {
+  const declared = formats.filter((format) => format.encoding === encoding);
+  const own = numbers[encoding];
+  const isTaken = formats.some((format) => format.payloadType === own);
+  return [...declared.map((format) => format.payloadType), ...(isTaken ? [] : [own])];
 }
 
 // ── Writing ──────────────────────────────────────────────────────────────────────────────────────

@@ -152,7 +152,7 @@ describe('media port', () => {
     const before = markers();
     const heldAgain = session.answerReoffer(answerFor(farEnd.port, 'a=sendonly\r\n'));
     const resumed = session.answerReoffer(answerFor(farEnd.port));
-    const askedToOffer = session.answerReoffer('');
+    const askedToOffer = session.offerAgain();
     await eventually(() => markers() > before, 'the gateway sends again after the hold');
 
     expect([held, heldAgain, resumed, askedToOffer].map(version)).toEqual(['2', '2', '3', '4']);

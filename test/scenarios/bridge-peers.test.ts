@@ -10,6 +10,7 @@ import { forSuite } from '../support/opened.ts';
 import type { Sipp, SippOptions } from '../support/sipp.ts';
 import { startSipp } from '../support/sipp.ts';
 import {
+  answerOnRequest,
   bye,
   byeAnswered,
   goOn,
@@ -192,6 +193,75 @@ describe.concurrent.each(['the person', 'the agent'])('%s of a bridge', (who) =>
     await rig.endOf(callId);
     await expectPlayedWhole(changing, staying);
     expectOneStream(other);
+  });
+});
+
+describe.concurrent('a held call that is resumed without an offer', () => {
+  test.each(['the person', 'the agent'])('is heard again by %s of a bridge', async (who) => {
+    await using first = await FarEnd.open();
+    await using other = await FarEnd.open();
+    const steps = [
+      offer({ port: first.port, direction: 'inactive' }),
+      answerOnRequest({ port: first.port, codec: 'PCMA' }),
+    ].flatMap((step) => [steered, step]);
+    await using changing = await startInDialog([...steps, hungUp], first.port);
+    await using staying = await startInDialog([hungUp], other.port);
+    const callId = await (who === 'the person'
+      ? bridge(changing, staying)
+      : bridge(staying, changing));
+    await isUp(callId);
+    other.stream(await audioPortOf(staying), 0x33);
+    const hears = (byte: number, payloadType: number, what: string) => {
+      const from = first.received.length;
+      return eventually(
+        () =>
+          first.received
+            .slice(from)
+            .some((packet) => packet.payloadType === payloadType && packet.payload[0] === byte),
+        what,
+      );
+    };
+    await hears(0x33, 0, 'the changing end hears the other');
+
+    await steer(changing);
+    await steer(changing);
+
+    await hears(mulawToAlaw[0x33] ?? 0, 8, 'the changing end hears the other again, in A-law');
+    await rig.laptop.gateway.dialer.end(callId);
+    await rig.endOf(callId);
+    await expectPlayedWhole(changing, staying);
+  });
+
+  test('is sent audio again if it has no bridge', async () => {
+    await using first = await FarEnd.open();
+    const steps = [
+      offer({ port: first.port, direction: 'inactive' }),
+      answerOnRequest({ port: first.port, codec: 'PCMA' }),
+    ].flatMap((step) => [steered, step]);
+    await using person = await startInDialog([...steps, hungUp], first.port);
+    const { callId } = await rig.laptop.dial(person.uri('person'), {
+      ...{ machineDetection: 'disabled', stream: null },
+    });
+    await eventually(() => rig.typesOf(callId).includes('answered'), 'the call is answered');
+
+    await steer(person);
+    await steer(person);
+
+    await eventually(
+      () => first.received.some(({ payloadType }) => payloadType === 8),
+      'the person receives audio again, in A-law',
+    );
+    const offered = (await person.messages()).filter(
+      ({ direction, text }) => direction === 'received' && text.includes('m=audio'),
+    );
+    expect(offered.map(({ text }) => /^a=(?:sendrecv|inactive)/m.exec(text)?.[0])).toEqual([
+      'a=sendrecv',
+      'a=inactive',
+      'a=sendrecv',
+    ]);
+    await rig.laptop.gateway.dialer.end(callId);
+    await rig.endOf(callId);
+    await expectPlayedWhole(person);
   });
 });
 

@@ -11,11 +11,18 @@ export class RecordingLeg implements LegObserver {
   /** The SDP to answer a re-offer with. Undefined rejects the re-offer. */
   reofferAnswer: string | undefined = 'v=0\r\ns=answer\r\n';
 
+  /** The SDP to offer on request. Undefined rejects the request. */
+  furtherOffer: string | undefined = 'v=0\r\ns=offer\r\n';
+  acceptsLateAnswers = true;
+
   observe(event: LegEvent): void {
     this.events.push(event);
     if (event.kind === 'provisional') this.ringingLeg = event.leg;
     if (event.kind === 'reoffer' && this.reofferAnswer !== undefined)
       event.accept(this.reofferAnswer);
+    if (event.kind === 'offerRequested' && this.furtherOffer !== undefined)
+      event.offer(this.furtherOffer);
+    if (event.kind === 'lateAnswer' && this.acceptsLateAnswers) event.accept();
   }
 
   kinds(): string[] {

@@ -118,6 +118,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     offerSdp: 'second offer',
     applyAnswer: () => true,
     answerReoffer: () => 'second answer',
+    offerAgain: () => 'further offer',
     acceptsKeys: () => true,
     send: () => undefined,
     bridge: (phase: string) => void log.push(`bridge ${phase}`),
@@ -165,6 +166,7 @@ export function scriptCall(options: ScriptOptions = {}) {
             if (line !== undefined) log.push(line);
           },
           answerReoffer: () => 'answer',
+          offerAgain: () => 'offer',
           openPartner: async () => partner,
           close: () => log.push('media closed'),
         });

@@ -90,18 +90,34 @@ export type Offer = {
 };
 
 /** Sends a re-INVITE and acknowledges the answer. */
-export function offer({ port, codec = 'PCMU', direction = 'sendrecv' }: Offer): SippStep {
+export function offer(offered: Offer): SippStep {
+  return (sequence) => reinvite(sequence, sdp(offered, sequence), noBody);
+}
+
+/** Sends a re-INVITE without an offer, and answers ours in the ACK. */
+export function answerOnRequest(answered: Offer): SippStep {
+  return (sequence) => reinvite(sequence, noBody, sdp(answered, sequence));
+}
+
+const noBody = ['Content-Length: 0', ''];
+
+function sdp(
+  { port, codec = 'PCMU', direction = 'sendrecv' }: Offer,
+  sequence: number,
+): readonly string[] {
   const type = codec === 'PCMU' ? 0 : 8;
-  return (sequence) => {
-    const invite = request('INVITE', sequence, [
-      ...['Content-Type: application/sdp', 'Content-Length: [len]', '', 'v=0'],
-      ...[`o=sipp 1 ${sequence + 1} IN IP4 [local_ip]`, 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'],
-      ...[`m=audio ${port} RTP/AVP ${type} 101`, `a=rtpmap:${type} ${codec}/8000`],
-      ...['a=rtpmap:101 telephone-event/8000', `a=${direction}`],
-    ]);
-    const ack = request('ACK', sequence, ['Content-Length: 0', '']).replace(' retrans="500"', '');
-    return `${invite}  <recv response="100" optional="true"/>\n  <recv response="200"/>\n${ack}`;
-  };
+  return [
+    ...['Content-Type: application/sdp', 'Content-Length: [len]', '', 'v=0'],
+    ...[`o=sipp 1 ${sequence + 1} IN IP4 [local_ip]`, 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'],
+    ...[`m=audio ${port} RTP/AVP ${type} 101`, `a=rtpmap:${type} ${codec}/8000`],
+    ...['a=rtpmap:101 telephone-event/8000', `a=${direction}`],
+  ];
+}
+
+function reinvite(sequence: number, body: readonly string[], ackBody: readonly string[]): string {
+  const invite = request('INVITE', sequence, body);
+  const ack = request('ACK', sequence, ackBody).replace(' retrans="500"', '');
+  return `${invite}  <recv response="100" optional="true"/>\n  <recv response="200"/>\n${ack}`;
 }
 
 /**

@@ -272,6 +272,13 @@ class Line {
       case 'reoffer':
         this.#answerReoffer(event);
         break;
+      case 'offerRequested':
+        if (this.#session !== undefined) event.offer(this.#session.offerAgain());
+        break;
+      case 'lateAnswer':
+        if (this.#session?.applyAnswer(event.sdp, 'answer') === true) event.accept();
+        this.#sendAcceptsKeys();
+        break;
       case 'dtmf':
         this.#session?.send({ kind: 'sendDigit', digit: event.digit });
         this.#transfer.passKey({ ...event, source: 'info' });

@@ -162,6 +162,12 @@ export class CallBridge implements OngoingTransfer {
         if (answerSdp !== undefined) event.accept(answerSdp);
         break;
       }
+      case 'offerRequested':
+        if (this.#partner !== undefined) event.offer(this.#partner.offerAgain());
+        break;
+      case 'lateAnswer':
+        if (this.#partner?.applyAnswer(event.sdp, 'answer') === true) event.accept();
+        break;
       case 'dtmf':
         this.#passToPerson({ ...event, source: 'info' });
         break;

@@ -13,14 +13,15 @@ import { sdpOf } from '../sip-headers.ts';
 export type DialogPeer = {
   /** Returns the answer to a new offer, or undefined to reject the offer with 488. */
   onReoffer(sdp: string): string | undefined;
+  /** Returns our offer for a re-INVITE without one, or undefined to reject it with 488. */
+  onOfferRequested(): string | undefined;
+  /** Applies the answer to that offer. Undefined if the ACK contains none. */
+  onLateAnswer(sdp: string | undefined): void;
   onDtmf(digit: string, durationMs: number | undefined): void;
-  /**
-   * The last SDP that we sent, as an offer or an answer. If the far end asks for an offer, we send
-   * this.
-   */
-  currentSdp: string;
   /** Contact from our INVITE. A 2xx to re-INVITE and UPDATE must repeat it (RFC 3261, 12.2.2). */
   contact: string | undefined;
+  /** True from our offer in a 200 OK until the ACK that answers it. */
+  awaitsAnswer: boolean;
 };
 
 export function answerDialogRequest(
@@ -36,10 +37,10 @@ export function answerDialogRequest(
 function answerMethod(request: ReceivedRequest, response: Responder, peer: DialogPeer): void {
   switch (request.method) {
     case 'INVITE':
-      answerReoffer(request, response, peer, peer.currentSdp);
+      answerInvite(request, response, peer);
       break;
     case 'UPDATE':
-      answerReoffer(request, response, peer, undefined);
+      answerUpdate(request, response, peer);
       break;
     case 'ACK':
       applyLateAnswer(request, peer);
@@ -69,26 +70,35 @@ function statusForOther(method: string): number {
   }
 }
 
-/**
- * Answers a re-INVITE or UPDATE.
- *
- * @param ownOffer SDP to send if the request doesn't contain an offer: the current SDP for INVITE,
- * nothing for UPDATE (RFC 3311)
- */
-function answerReoffer(
-  request: ReceivedRequest,
-  response: Responder,
-  peer: DialogPeer,
-  ownOffer: string | undefined,
-): void {
+/** Answers a re-INVITE. If it contains no offer, our 200 OK does (RFC 3261, section 14.2). */
+function answerInvite(request: ReceivedRequest, response: Responder, peer: DialogPeer): void {
   const offer = sdpOf(request);
-  const body = offer === undefined ? ownOffer : peer.onReoffer(offer);
-  if (offer !== undefined && body === undefined) {
-    response.send(488);
+  const body = offer === undefined ? peer.onOfferRequested() : peer.onReoffer(offer);
+  // The far end may only start another re-INVITE after its ACK (RFC 3261, section 14.1). If we're
+  // still waiting for that ACK, it's lost or late.
+  peer.awaitsAnswer = offer === undefined && body !== undefined;
+  if (body === undefined) response.send(488);
+  else accept(response, peer, body);
+}
+
+/** Answers an UPDATE, which may contain no offer (RFC 3311). */
+function answerUpdate(request: ReceivedRequest, response: Responder, peer: DialogPeer): void {
+  const offer = sdpOf(request);
+  if (offer === undefined) {
+    accept(response, peer, undefined);
     return;
   }
-  if (body !== undefined) peer.currentSdp = body;
-  const { contact } = peer;
+  // RFC 3311, section 5.2: two offers would be pending at the same time.
+  if (peer.awaitsAnswer) {
+    response.send(491);
+    return;
+  }
+  const body = peer.onReoffer(offer);
+  if (body === undefined) response.send(488);
+  else accept(response, peer, body);
+}
+
+function accept(response: Responder, { contact }: DialogPeer, body: string | undefined): void {
   const headers: Record<string, string> = {
     ...capabilityHeaders,
     ...(contact !== undefined && { Contact: contact }),
@@ -98,12 +108,13 @@ function answerReoffer(
 }
 
 /**
- * Applies the answer in an ACK, which the far end sends if we made the offer in our 200 OK. The
- * answer changes the media just like an offer does, but we don't send anything back.
+ * Applies the answer in an ACK. The far end only sends one if we made the offer in our 200 OK, so
+ * the SDP in any other ACK is ignored.
  */
 function applyLateAnswer(request: ReceivedRequest, peer: DialogPeer): void {
-  const answer = sdpOf(request);
-  if (answer !== undefined) peer.onReoffer(answer);
+  if (!peer.awaitsAnswer) return;
+  peer.awaitsAnswer = false;
+  peer.onLateAnswer(sdpOf(request));
 }
 
 function answerInfo(request: ReceivedRequest, response: Responder, peer: DialogPeer): void {

@@ -42,6 +42,7 @@ import type {
 } from '../engine/srf-types.ts';
 import { contactTarget, reasonText, sdpOf } from '../sip-headers.ts';
 import type { Route } from '../trunks/routing.ts';
+import { createDialogPeer } from './dialog-peer.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legFromInvite, ringingLeg } from './dialog-state.ts';
 import { pressByInfo } from './dtmf-sender.ts';
@@ -107,14 +108,11 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       settle = resolve;
     });
     this.#release = { promise, settle };
-    this.#peer = {
-      onReoffer: (sdp) => this.#offer(sdp),
-      onDtmf: (digit, durationMs) => {
-        if (this.#reported !== 'end') observer.observe({ kind: 'dtmf', digit, durationMs });
-      },
-      currentSdp: request.offerSdp,
-      contact: undefined,
-    };
+    this.#peer = createDialogPeer({
+      observe: (event) => observer.observe(event),
+      isOver: () => this.#reported === 'end',
+      warn: (message) => dependencies.logger.warn({ callId: request.callId }, message),
+    });
   }
 
   get released(): Promise<void> {
@@ -246,16 +244,6 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #noteStated(message: SipMessage): void {
     const stated = statedIn(message);
     if (stated !== undefined && this.#reported !== 'end') this.#observer.observe(stated);
-  }
-
-  #offer(sdp: string): string | undefined {
-    if (this.#reported === 'end') return undefined;
-    let answer: string | undefined;
-    const accept = (answerSdp: string) => {
-      answer = answerSdp;
-    };
-    this.#observer.observe({ kind: 'reoffer', sdp, accept });
-    return answer;
   }
 
   #onBye(request: ReceivedRequest, response: Responder): void {

@@ -28,6 +28,7 @@ function rig(maxConcurrent = 10) {
           acceptsKeys: () => true,
           send: () => undefined,
           answerReoffer: () => undefined,
+          offerAgain: () => '',
           openPartner: async () => undefined,
           close: () => log.push('media closed'),
         }),
