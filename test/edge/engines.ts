@@ -8,3 +8,11 @@ const isDrachtio = drachtioBinary !== undefined;
 
 /** Declares a test that drachtio-server can't pass. Its title says why. */
 export const onlyEmbedded = isDrachtio ? test.skip : test;
+
+/**
+ * Declares a test of something that only drachtio-server does. On the embedded engine it isn't
+ * declared at all, because `npm test` skips nothing.
+ */
+export const onlyDrachtio = (title: string, run: () => Promise<void>): void => {
+  if (isDrachtio) test(title, run);
+};

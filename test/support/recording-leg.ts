@@ -31,13 +31,14 @@ export class RecordingLeg implements LegObserver {
     );
   }
 
-  /** Waits for an event of this kind. */
+  /** Waits for an event of this kind. See `eventually` for `withinMs`. */
   async until<Kind extends LegEvent['kind']>(
     kind: Kind,
+    withinMs?: number,
   ): Promise<Extract<LegEvent, { kind: Kind }>> {
     const isWanted = (event: LegEvent): event is Extract<LegEvent, { kind: Kind }> =>
       event.kind === kind;
-    await eventually(() => this.events.some(isWanted), `the leg reports ${kind}`);
+    await eventually(() => this.events.some(isWanted), `the leg reports ${kind}`, withinMs);
     const event = this.events.find(isWanted);
     if (event === undefined) throw new Error(`no ${kind}`);
     return event;

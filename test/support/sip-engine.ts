@@ -13,6 +13,12 @@ import { patientClock } from './patient-clock.ts';
 /** The path of a drachtio-server. Undefined if the tests run on the embedded engine. */
 export const drachtioBinary = process.env['TEST_DRACHTIO'] || undefined;
 
+/**
+ * Time within which an engine with short timers gives up a silent far end. A drachtio-server takes
+ * 32 s (64 * T1, RFC 3261, section 17.1.1.2).
+ */
+export const silenceWithinMs = drachtioBinary === undefined ? undefined : 40_000;
+
 /** What the embedded engine and a drachtio-server have in common. */
 export type TestEngine = SipEngineAddresses & { close(): Promise<void> };
 
