@@ -170,7 +170,8 @@ function digitsOf(text: string, app: NumberReading): string {
   const uri = /^tel:/i.test(written) ? written.replace(/^tel: /i, 'tel:+') : `tel:${written}`;
   const result = parseTarget(uri, readingFor({}, app));
   if (!result.ok) throw invalidRequest([{ path: 'number', message: result.message }]);
-  return result.target.kind === 'tel' ? result.target.number : '';
+  if (result.target.kind === 'tel') return result.target.number;
+  throw invalidRequest([{ path: 'number', message: 'must be a global number' }]);
 }
 
 function periodOf({ from, to, day: only, timeZone: zone = 'UTC' }: PeriodQuery): {

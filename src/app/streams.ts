@@ -68,6 +68,7 @@ function customParametersOf(
 
 function numberOf(target: DialTarget): string {
   if (target.kind === 'tel') return `+${target.number}`;
+  if (target.kind === 'local') return target.digits;
   const { user, host, port } = target;
   return `sip:${user}@${host}${port === undefined ? '' : `:${port}`}`;
 }

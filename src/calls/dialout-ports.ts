@@ -86,13 +86,19 @@ export type RoutePlanner = {
      * default trunk is used, if it has one.
      */
     accountId: string,
+    /** The caller ID, which the trunk may have to rewrite. Default: not checked. */
+    caller?: string,
   ):
     | {
         readonly ok: true;
         /** The trunk that will carry the call. Absent for a direct `sip:` call. */
         readonly trunk?: string;
       }
-    | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
+    | {
+        readonly ok: false;
+        readonly field: 'target' | 'trunk' | 'caller';
+        readonly message: string;
+      };
   /**
    * Whether a trunk passes on this header if an application sets it. Carriers trust some headers,
    * so the trunk must list them.

@@ -4,6 +4,7 @@ import type { DialTarget } from '../calls/call-types.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
 import { faultOf } from '../calls/life/call-outcome.ts';
+import { uriOfTarget } from '../calls/target/dial-target.ts';
 import type { CallColumns } from '../store/calls/call-rows.ts';
 import type { Queries } from '../store/queries.ts';
 import { sql } from '../store/sql.ts';
@@ -90,7 +91,7 @@ export function toSummary(row: SummaryColumns): CallSummary {
     botId: row.bot_id,
     state: row.state,
     status: row.status,
-    target: formatTarget(row.target),
+    target: uriOfTarget(row.target),
     caller: row.caller,
     machineDetection: row.machine_detection,
     acceptedAt: row.accepted_at.toISOString(),
@@ -129,13 +130,6 @@ function instantsOf(row: SummaryColumns) {
     ...(row.answered_at === null ? {} : { answeredAt: row.answered_at.toISOString() }),
     ...(row.ended_at === null ? {} : { endedAt: row.ended_at.toISOString() }),
   };
-}
-
-function formatTarget(target: DialTarget): string {
-  if (target.kind === 'tel') return `tel:+${target.number}`;
-  const port = target.port === undefined ? '' : `:${target.port}`;
-  const host = target.host.includes(':') ? `[${target.host}]` : target.host;
-  return `sip:${target.user}@${host}${port}`;
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { PlaceRequest } from '../../src/calls/ports.ts';
+import { rewriteSchema } from '../../src/sip/trunks/rewrite.ts';
 import type { Trunk } from '../../src/sip/trunks/trunks.ts';
 import { openTrunkWorld } from '../sip/trunk-world.ts';
 
@@ -70,4 +71,57 @@ test('headers of the request arrive, and replace those of the trunk that it pass
   );
   expect(invite.of('X-Campaign')).toBe('spring');
   expect(invite.of('Diversion')).toBe('<sip:1@pbx.example>');
+});
+
+const rules = rewriteSchema.parse({
+  caller: [{ match: '\\+?1(\\d{10})', replace: '$1' }],
+  number: [
+    { match: '\\+1(\\d{10})', replace: '$1' },
+    { match: '(\\d+);phone-context=pbx\\.example', replace: '8$1' },
+  ],
+});
+
+test('the trunk rewrites the caller in From and P-Asserted-Identity, and the number', async () => {
+  const invite = await invited(
+    { ...asserting, rewrite: rules },
+    { caller: '+15550001111', target: { kind: 'tel', number: '12025550110' } },
+  );
+  expect(invite.startLine).toMatch(/^INVITE sip:2025550110@127\.0\.0\.1:\d+ SIP/);
+  expect(invite.of('To')).toMatch(/^<sip:2025550110@/);
+  expect(invite.of('From')).toMatch(/^<sip:5550001111@calls\.example>/);
+  expect(invite.of('P-Asserted-Identity')).toBe('<sip:5550001111@calls.example>');
+});
+
+test('a number that no rule matches has the format of the trunk', async () => {
+  const invite = await invited(
+    { rewrite: rules, numberFormat: 'double-zero' },
+    { target: { kind: 'tel', number: '442079460000' } },
+  );
+  expect(invite.startLine).toMatch(/^INVITE sip:00442079460000@/);
+});
+
+const tel = { kind: 'tel', number: '12025550110', ext: '123' } as const;
+const local = { kind: 'local', digits: '7042', phoneContext: 'example.com' } as const;
+
+test.each([
+  ['e164', tel, '+12025550110;ext=123'],
+  ['digits', tel, '12025550110;ext=123'],
+  ['double-zero', tel, '0012025550110;ext=123'],
+  ['digits', local, '7042;phone-context=example.com'],
+  ['e164', { ...local, phoneContext: '+1202', ext: '9' }, '7042;ext=9;phone-context=+1202'],
+  ['e164', { ...local, digits: '*21#' }, '*21%23;phone-context=example.com'],
+] as const)('with the number format %s, %j arrives as %s', async (numberFormat, target, user) => {
+  const invite = await invited({ numberFormat }, { target });
+  const uri = invite.startLine.split(' ')[1] ?? '';
+  expect(uri.replace(/127\.0\.0\.1:\d+/, 'gateway')).toBe(`sip:${user}@gateway;user=phone`);
+  expect(invite.of('To')).toBe(`<${uri}>`);
+});
+
+test('rules replace a local number with its context, and keep an extension', async () => {
+  const target = { ...local, phoneContext: 'pbx.example' };
+  const plain = await invited({ rewrite: rules }, { target });
+  expect(plain.startLine).toMatch(/^INVITE sip:87042@127\.0\.0\.1:\d+ SIP/);
+
+  const extended = await invited({ rewrite: rules }, { target: tel });
+  expect(extended.startLine).toMatch(/^INVITE sip:2025550110;ext=123@127\.0\.0\.1:\d+;user=phone /);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { rewriteSchema } from '../../src/sip/trunks/rewrite.ts';
 import { createRouter, type RouteRequest } from '../../src/sip/trunks/routing.ts';
 import { builtInTrunk, type Gateway, loadTrunks, type Trunk } from '../../src/sip/trunks/trunks.ts';
 
@@ -85,6 +86,42 @@ describe('checking a request before it is accepted', () => {
     // No part of the target may end the header.
     const hostile = { kind: 'sip', user: 'a>;x=<\r\n', host: 'pbx.example' } as const;
     expect(routes.referTo(hostile, undefined)).toMatch(/^<sip:[^<>\s]+@pbx\.example>$/);
+  });
+
+  const rewriting = rewriteSchema.parse({
+    caller: [{ match: '(\\d*)0', replace: '$1' }],
+    number: [{ match: '\\+1(\\d*)', replace: '$1' }],
+  });
+
+  test('names the member that the rules of the trunk make unusable', async () => {
+    const routes = router({ trunk: { rewrite: rewriting } });
+    const one = { kind: 'tel', number: '1' } as const;
+
+    expect(routes.plan(tel, undefined, 'acme', '100')).toEqual({ ok: true, trunk: 'carrier' });
+    expect(routes.plan(tel, undefined, 'acme', '0')).toMatchObject({ ok: false, field: 'caller' });
+    expect(routes.plan(one, undefined)).toMatchObject({ ok: false, field: 'target' });
+    const bob = sipTo('pbx.example');
+    expect(routes.plan(bob, 'carrier', 'acme', '0')).toMatchObject({ ok: false, field: 'caller' });
+    expect(await routes.resolve({ target: tel, caller: '0' })).toEqual({
+      ok: false,
+      reason: expect.stringMatching(/^the caller cannot be dialled: the rewrite rules of trunk/),
+    });
+  });
+
+  test('writes a transfer target with the rules of its trunk and its parameters', () => {
+    const routes = router({ trunk: { rewrite: rewriting } });
+    const extended = { ...tel, ext: '7' } as const;
+    const local = { kind: 'local', digits: '7042', phoneContext: 'pbx.example' } as const;
+
+    expect(routes.referTo(tel, 'carrier')).toBe('<sip:5551234567@gw.example:5080>');
+    expect(routes.referTo(extended, 'carrier')).toBe(
+      '<sip:5551234567;ext=7@gw.example:5080;user=phone>',
+    );
+    expect(routes.referTo(local, 'carrier')).toBe(
+      '<sip:7042;phone-context=pbx.example@gw.example:5080;user=phone>',
+    );
+    expect(routes.referTo(extended, undefined)).toBe('<tel:+15551234567;ext=7>');
+    expect(routes.referTo(local, undefined)).toBe('<tel:7042;phone-context=pbx.example>');
   });
 
   test('returns the limits of a trunk by its name', () => {

@@ -143,7 +143,7 @@ function acrossMembers(
   const headers = checkNotifyHeaders(notifyHeaders ?? {});
   if (!headers.ok) errors.push(...headers.errors);
   errors.push(...gatewayErrors(wanted, context));
-  const route = routes.plan(wanted.target, wanted.trunk, bot.accountId);
+  const route = routes.plan(wanted.target, wanted.trunk, bot.accountId, wanted.caller);
   if (!route.ok) errors.push({ path: route.field, message: route.message });
   const detects = wanted.machineDetection !== 'disabled';
   const stream = resolveStream(wanted.stream, { bot, detects, streams });

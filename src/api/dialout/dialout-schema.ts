@@ -125,7 +125,7 @@ export const dialoutSchema = z
   .object({
     botId: botId.describe('the bot that the path names; also accepted as `bot`'),
     target: targetMember.describe(
-      'whom to call: a `tel:` number with its country code and without parameters, in which visual separators are ignored; or `sip:user@host[:port]` without parameters or headers. A number that no phone can have (judging by its length or country code) is rejected with 400. A number without `+` is accepted if it is valid with one, e.g. `tel:12025550110`. For other numbers without `+`, set `defaultCountry` or `bareNumbers`',
+      'whom to call: a `tel:` number with its country code, in which visual separators are ignored, and with an extension if there is one (`tel:+12025550110;ext=123`); a local number with its context (`tel:7042;phone-context=example.com`, RFC 3966); or `sip:user@host[:port]` without parameters or headers. A number that no phone can have (judging by its length or country code) is rejected with 400. A number without `+` is accepted if it is valid with one, e.g. `tel:12025550110`. For other numbers without `+`, set `defaultCountry` or `bareNumbers`',
     ),
     ...numberReadingMembers,
     caller: z

@@ -44,6 +44,7 @@ export function mayDial(limits: AppLimits | undefined, target: DialTarget): bool
  * every list of prefixes.
  */
 function globalNumberOf(target: DialTarget): string | undefined {
+  if (target.kind === 'local') return undefined;
   const text = target.kind === 'tel' ? `+${target.number}` : target.user;
   return /^\+([1-9][0-9]{2,14})$/.exec(text)?.[1];
 }

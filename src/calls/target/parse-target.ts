@@ -21,6 +21,13 @@ const globalDigits = /^[0-9]{3,15}$/;
  */
 const dialledDigits = /^[0-9]{3,20}$/;
 
+/** RFC 3966 allows letters too, which no phone can dial. */
+const localDigits = /^[0-9*#]{1,20}$/;
+/** Longer than any PBX's extension. libphonenumber reads at most 20 digits, too. */
+const extensionDigits = /^[0-9]{1,20}$/;
+/** Keeps the number within the length of a user part. */
+const maxContextLength = 64;
+
 /**
  * `user` per RFC 3261, section 25.1: unreserved, user-unreserved and escapes. It can't contain `@`,
  * `:`, `<`, quotes, spaces or control characters.
@@ -67,7 +74,10 @@ export const targetMember = z
  * Whether this is a `tel:` URI without `+`, in which case settings decide which number is dialled.
  */
 export function isBareNumber(text: string): boolean {
-  return schemeOf(text) === 'tel' && dialledDigits.test(digitsOf(text.slice(4)));
+  if (schemeOf(text) !== 'tel') return false;
+  const { number, parameters } = splitParameters(text.slice(4));
+  const isLocal = parameters.some(({ name }) => name === 'phone-context');
+  return !isLocal && dialledDigits.test(digitsOf(number));
 }
 
 function schemeOf(text: string): string {
@@ -79,10 +89,84 @@ function digitsOf(number: string): string {
   return number.replaceAll(/[-.()]/g, '');
 }
 
-function parseTel(number: string, reading: NumberReading): TargetResult {
-  // RFC 3966 parameters (`ext`, `isub`, `phone-context`) select the phone. If we dropped them, a
-  // different phone would ring.
-  if (number.includes(';')) return reject('tel: parameters are not supported');
+type Parameter = { readonly name: string; readonly value: string };
+
+function splitParameters(text: string): {
+  readonly number: string;
+  readonly parameters: readonly Parameter[];
+} {
+  const [number = '', ...rest] = text.split(';');
+  const parameters = rest.map((parameter) => {
+    const [name = '', ...value] = parameter.split('=');
+    return { name: name.toLowerCase(), value: value.join('=') };
+  });
+  return { number, parameters };
+}
+
+/**
+ * Reads a number with its parameters, which select the phone: if we dropped one, a different phone
+ * would ring.
+ */
+function parseTel(text: string, reading: NumberReading): TargetResult {
+  const { number, parameters } = splitParameters(text);
+  const names = parameters.map(({ name }) => name);
+  const unknown = names.find((name) => name !== 'ext' && name !== 'phone-context');
+  if (unknown !== undefined) {
+    return reject(`the tel: parameter ${unknown} is not supported; only ext and phone-context are`);
+  }
+  if (new Set(names).size < names.length) return reject('a tel: parameter is given twice');
+  const parameter = (wanted: string) => parameters.find(({ name }) => name === wanted)?.value;
+  const extension = readExtension(parameter('ext'));
+  if (!extension.ok) return extension;
+  const context = parameter('phone-context');
+  const result = context === undefined ? parseGlobal(number, reading) : parseLocal(number, context);
+  return result.ok ? { ok: true, target: { ...result.target, ...extension.member } } : result;
+}
+
+type Extension =
+  | { readonly ok: true; readonly member: { readonly ext?: string } }
+  | { readonly ok: false; readonly message: string };
+
+function readExtension(text: string | undefined): Extension {
+  if (text === undefined) return { ok: true, member: {} };
+  const ext = digitsOf(text);
+  return extensionDigits.test(ext)
+    ? { ok: true, member: { ext } }
+    : { ok: false, message: 'ext must be 1 to 20 digits, e.g. tel:+12025550110;ext=123' };
+}
+
+/**
+ * Reads a number that is only valid within its context. We don't complete it, even if the context
+ * is the beginning of global numbers: `911;phone-context=+1` is not +1911 (RFC 3966, section
+ * 5.1.5).
+ */
+function parseLocal(number: string, context: string): TargetResult {
+  if (number.startsWith('+')) {
+    return reject('phone-context belongs to a number without +, e.g. tel:7042;phone-context=+1202');
+  }
+  const digits = digitsOf(number);
+  if (!localDigits.test(digits)) {
+    return reject('must have 1 to 20 digits (or * and #) before ;phone-context');
+  }
+  const phoneContext = readContext(context);
+  return phoneContext === undefined
+    ? reject(
+        `phone-context must be a domain of at most ${maxContextLength} characters, or + and 1 to 15 digits`,
+      )
+    : { ok: true, target: { kind: 'local', digits, phoneContext } };
+}
+
+function readContext(text: string): string | undefined {
+  if (text.startsWith('+')) {
+    const digits = digitsOf(text.slice(1));
+    return /^[0-9]{1,15}$/.test(digits) ? `+${digits}` : undefined;
+  }
+  const domain = text.toLowerCase();
+  const isDomain = domain.length <= maxContextLength && isHost(domain) && !domain.startsWith('[');
+  return isDomain ? domain : undefined;
+}
+
+function parseGlobal(number: string, reading: NumberReading): TargetResult {
   // RFC 3966 doesn't allow spaces, and URL decoders don't agree on how to treat them.
   if (/\s/.test(number)) return reject('must not contain spaces; write e.g. tel:+1-202-555-0110');
   const digits = digitsOf(number.replace(/^\+/, ''));

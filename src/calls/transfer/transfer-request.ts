@@ -67,16 +67,25 @@ function nameOf(wanted: Omit<WantedPlan, 'on'>, call: TransferringCall): string 
  * Returns the second leg's route. A referral doesn't need one, because the far end places the call.
  */
 function routeOf(
-  wanted: { readonly to: DialTarget; readonly mode: string; readonly trunk?: string | undefined },
-  { trunk, accountId, routes }: TransferringCall,
+  wanted: Pick<WantedPlan, 'to' | 'mode' | 'trunk' | 'caller'>,
+  { trunk, accountId, routes, caller }: TransferringCall,
 ): ReturnType<RoutePlanner['plan']> {
   if (wanted.mode === 'refer') {
     return wanted.trunk === undefined
-      ? { ok: true }
+      ? referralOf(wanted.to, { trunk, accountId, routes })
       : { ok: false, field: 'trunk', message: "a referral uses the call's own trunk" };
   }
-  const trunkOfCall = wanted.to.kind === 'tel' ? trunk : undefined;
-  return routes.plan(wanted.to, wanted.trunk ?? trunkOfCall, accountId);
+  const trunkOfCall = wanted.to.kind === 'sip' ? undefined : trunk;
+  return routes.plan(wanted.to, wanted.trunk ?? trunkOfCall, accountId, wanted.caller ?? caller);
+}
+
+/** Checks that the call's trunk can write the number into Refer-To. */
+function referralOf(
+  to: DialTarget,
+  { trunk, accountId, routes }: Pick<TransferringCall, 'trunk' | 'accountId' | 'routes'>,
+): ReturnType<RoutePlanner['plan']> {
+  const route = trunk === undefined ? undefined : routes.plan(to, trunk, accountId);
+  return route?.ok === false && route.field === 'target' ? route : { ok: true };
 }
 
 export type ResolvedPlan =

@@ -87,7 +87,7 @@ export function targetOf(text: string): string {
   const sandbox = sandboxNumbers.find(({ name }) => name === text);
   if (sandbox !== undefined) return `tel:${sandbox.number}`;
   const number = text.replaceAll(' ', '');
-  if (/^\+[\d\-.()]+$/.test(number)) return `tel:${number}`;
+  if (/^\+[\d\-.()]+(?:;ext=\d+)?$/.test(number)) return `tel:${number}`;
   if (/^[\d\-.()]+$/.test(number)) {
     throw new CliError(`"${text}" has no country code: ${adviceFor(number.replaceAll(/\D/g, ''))}`);
   }

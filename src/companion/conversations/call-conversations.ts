@@ -3,6 +3,7 @@
 
 import type { DialTarget } from '../../calls/call-types.ts';
 import { callIdOfSession } from '../../calls/life/call-events.ts';
+import { uriOfTarget } from '../../calls/target/dial-target.ts';
 import type { BotOwner } from '../../events/ingest.ts';
 import type { CallColumns } from '../../store/calls/call-rows.ts';
 import type { Database } from '../../store/database.ts';
@@ -82,7 +83,9 @@ function participantsOf(call: ConversationColumns): ConversationSession['partici
 }
 
 function nameOf(target: DialTarget): string {
-  return target.kind === 'tel' ? `+${target.number}` : `${target.user}@${target.host}`;
+  return target.kind === 'sip'
+    ? `${target.user}@${target.host}`
+    : uriOfTarget(target).slice('tel:'.length);
 }
 
 /** Which party ended the call, in the style of `AGENT_CLOSED`. */

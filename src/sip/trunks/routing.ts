@@ -10,11 +10,13 @@ import ipaddr from 'ipaddr.js';
 import type { DialTarget } from '../../calls/call-types.ts';
 import type { TrunkLimits } from '../../calls/dialout-ports.ts';
 import type { PlaceRequest } from '../../calls/ports.ts';
+import { uriOfTarget } from '../../calls/target/dial-target.ts';
 import { within } from '../../lib/within.ts';
 import { gatewayName } from './gateway-name.ts';
 import { type Dice, orderGateways } from './gateway-order.ts';
 import { fromHeader, nameAddress } from './name-address.ts';
 import { type Gateway, isOpenTo, type Trunk, type TrunkDirectory } from './trunks.ts';
+import { calleeUser, callerUser } from './users.ts';
 
 type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
 
@@ -54,14 +56,23 @@ export type ResolveHost = (host: string) => Promise<readonly string[]>;
 /** Result of the check before we accept a call. `trunk` is omitted for a direct call. */
 export type RoutePlan =
   | { readonly ok: true; readonly trunk?: string }
-  | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
+  | {
+      readonly ok: false;
+      readonly field: 'target' | 'trunk' | 'caller';
+      readonly message: string;
+    };
 
 export type Router = {
   /**
    * Checks a request. Without an account, the request may use any trunk, and the general default
-   * applies.
+   * applies. Without a caller, we don't check whether the trunk can rewrite it.
    */
-  plan(target: DialTarget, trunk: string | undefined, accountId?: string): RoutePlan;
+  plan(
+    target: DialTarget,
+    trunk: string | undefined,
+    accountId?: string,
+    caller?: string,
+  ): RoutePlan;
   resolve(request: RouteRequest): Promise<RouteResult>;
   /**
    * Returns the Refer-To to send to the far end of a call over this trunk. Numbers are formatted
@@ -104,12 +115,12 @@ export function createRouter(options: {
     return isOpen ? trunk : undefined;
   };
 
-  const plan: Router['plan'] = (target, trunkName, accountId) => {
+  const plan: Router['plan'] = (target, trunkName, accountId, caller) => {
     if (trunkName === undefined && target.kind === 'sip') {
       return planDirect(withoutBrackets(target.host), networks);
     }
     const trunk = trunkName === undefined ? defaultOf(accountId) : named(trunkName, accountId);
-    if (trunk !== undefined) return { ok: true, trunk: trunk.name };
+    if (trunk !== undefined) return planThrough(trunk, target, caller);
     const message =
       trunkName === undefined ? 'no trunk is configured' : `there is no trunk named ${trunkName}`;
     return { ok: false, field: 'trunk', message };
@@ -121,6 +132,8 @@ export function createRouter(options: {
     }
     const trunk = trunkName === undefined ? trunks.default : trunks.get(trunkName);
     if (trunk === undefined) return { ok: false, reason: 'no such trunk' };
+    const unusable = planThrough(trunk, target, from.caller);
+    if (!unusable.ok) return { ok: false, reason: `the ${unusable.field} ${unusable.message}` };
     const isUp = (gateway: Gateway) => options.isUp?.(trunk.name, gatewayName(gateway)) ?? true;
     const [first, ...others] = orderGateways(trunk.gateways, isUp, options.dice ?? Math.random).map(
       (gateway) => routeThrough(trunk, gateway, target, from),
@@ -134,15 +147,27 @@ export function createRouter(options: {
     if (target.kind === 'sip') return `<sip:${userPart(target.user)}@${authority(target)}>`;
     const trunk = trunkName === undefined ? undefined : trunks.get(trunkName);
     const gateway = trunk?.gateways[0];
-    if (trunk === undefined || gateway === undefined) return `<tel:+${target.number}>`;
-    const user = trunk.numberPrefix + formatNumber(target.number, trunk.numberFormat);
-    return `<sip:${userPart(user)}@${authority(gateway)}>`;
+    const callee = trunk === undefined ? undefined : calleeUser(trunk, target);
+    if (callee === undefined || gateway === undefined) return `<${uriOfTarget(target)}>`;
+    return `<sip:${userPart(callee.user)}@${authority(gateway)}${callee.parameters}>`;
   };
 
   const passes: Router['passes'] = (name, headerName) =>
     trunks.get(name)?.passHeaders.includes(headerName.toLowerCase()) === true;
 
   return { plan, resolve, referTo, passes, limitsOf: (name) => trunks.get(name)?.limits };
+}
+
+/** Checks that the trunk's rules leave user parts that we can dial. */
+function planThrough(trunk: Trunk, target: DialTarget, caller: string | undefined): RoutePlan {
+  const message = `cannot be dialled: the rewrite rules of trunk ${trunk.name} turn it into something that is no user part of a SIP URI`;
+  if (target.kind !== 'sip' && calleeUser(trunk, target) === undefined) {
+    return { ok: false, field: 'target', message };
+  }
+  if (caller !== undefined && callerUser(trunk, caller) === undefined) {
+    return { ok: false, field: 'caller', message };
+  }
+  return { ok: true, trunk: trunk.name };
 }
 
 const notAllowedReason = 'the host is not in the allowed networks';
@@ -181,7 +206,14 @@ async function resolveDirect(
 /** The caller that the request names. */
 type Caller = Pick<RouteRequest, 'caller' | 'callerName' | 'identity'>;
 
-function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, from: Caller): Route {
+function routeThrough(
+  trunk: Trunk,
+  gateway: Gateway,
+  target: DialTarget,
+  requested: Caller,
+): Route {
+  const caller = callerUser(trunk, requested.caller) ?? requested.caller;
+  const from = { ...requested, caller };
   const domain = trunk.fromDomain;
   const shared = {
     from: fromHeader(
@@ -199,8 +231,8 @@ function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, from: 
     const uri = `sip:${userPart(target.user)}@${authority(target)}`;
     return { ...shared, requestUri: uri, to: `<${uri}>`, nextHop: gatewayUri(gateway) };
   }
-  const user = trunk.numberPrefix + formatNumber(target.number, trunk.numberFormat);
-  const uri = `sip:${userPart(user)}@${authority(gateway)}`;
+  const { user, parameters } = calleeUser(trunk, target) ?? { user: '', parameters: '' };
+  const uri = `sip:${userPart(user)}@${authority(gateway)}${parameters}`;
   return { ...shared, requestUri: `${uri}${transportParameter(gateway)}`, to: `<${uri}>` };
 }
 
@@ -243,17 +275,6 @@ function routeTo(target: SipTarget, address: string, from: Caller): Route {
     gateway: authority({ host: address, port }),
     ...(address !== target.host && { nextHop: `sip:${authority({ host: address, port })}` }),
   };
-}
-
-function formatNumber(digits: string, format: Trunk['numberFormat']): string {
-  switch (format) {
-    case 'e164':
-      return `+${digits}`;
-    case 'digits':
-      return digits;
-    case 'double-zero':
-      return `00${digits}`;
-  }
 }
 
 /**

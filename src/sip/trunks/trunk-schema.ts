@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { headerName, isReservedHeader, maxAddedBytes } from '../../calls/caller/added-headers.ts';
 import { gatewayName } from './gateway-name.ts';
+import { rewriteSchema } from './rewrite.ts';
 
 /** Headers that the engine or the dialog sets. A trunk may add any other header. */
 const reservedHeaders = new Set([
@@ -83,6 +84,7 @@ const trunkSchema = z.strictObject({
     .string()
     .regex(/^[0-9*#]{0,16}$/, 'digits, * and # only')
     .default(''),
+  rewrite: rewriteSchema.optional(),
   fromDomain: host.optional(),
   assertedIdentity: z
     .string()

@@ -8,6 +8,7 @@ import type { VoiceCodec } from '../../calls/media.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import { lineOf, messageOf } from '../../lib/yaml-issues.ts';
 import type { GatewayAddress } from './gateway-name.ts';
+import type { RewriteRules } from './rewrite.ts';
 import { crossFieldProblems, type TrunkEntry, trunkFileSchema } from './trunk-schema.ts';
 
 export type Gateway = GatewayAddress & {
@@ -46,6 +47,8 @@ export type Trunk = {
   readonly numberFormat: 'e164' | 'digits' | 'double-zero';
   /** Prepended to the formatted number, e.g. the carrier's technical prefix. */
   readonly numberPrefix: string;
+  /** Rules that take the place of `numberFormat` and `numberPrefix` where they match. */
+  readonly rewrite?: RewriteRules;
   /** Host in the From header. Default: the engine's own address. */
   readonly fromDomain?: string;
   /** P-Asserted-Identity (RFC 3325): `caller`, or one URI for all calls. */
@@ -226,6 +229,7 @@ function trunkOf(
     ...(register !== undefined && { register }),
     numberFormat: entry.numberFormat,
     numberPrefix: entry.numberPrefix,
+    ...(entry.rewrite !== undefined && { rewrite: entry.rewrite }),
     ...(fromDomain !== undefined && { fromDomain }),
     ...(assertedIdentity !== undefined && { assertedIdentity }),
     headers: entry.headers,
