@@ -76,6 +76,7 @@ function programsOfTests() {
     ['postgresql', postgresInstalled()],
     ['haproxy', onPath('haproxy')],
     ['pgbouncer', onPath('pgbouncer')],
+    ['kamailio', onPath('kamailio')],
     ['curl', onPath('curl')],
     // `script` gives the tests a terminal. Normally every Debian has this package.
     ['bsdutils', onPath('script')],
@@ -109,13 +110,12 @@ function installPrograms() {
       `these programs are missing: ${missing.join(', ')} (Debian package names). Install them, put them on PATH, and run this program again. nats-server: https://docs.nats.io/running-a-nats-service/introduction/installation`,
     );
   }
-  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
   log(`installing ${missing.join(', ')} with apt-get`);
-  const apt = (args) =>
-    spawnSync([...asRoot, 'apt-get'][0], [...[...asRoot, 'apt-get'].slice(1), ...args], {
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-      encoding: 'utf8',
-    });
+  const apt = (args) => runAsRoot(['apt-get', ...args]);
+  // Debian's systemd starts a server as soon as it's installed. This one would take SIP's port on
+  // all addresses, and the tests start their own.
+  if (missing.includes('kamailio') && existsSync('/run/systemd/system'))
+    runAsRoot(['systemctl', 'mask', 'kamailio.service']);
   // If an install fails, it's usually because of a stale package list. We update the list and try
   // once more.
   const install = ['install', '-y', '--no-install-recommends', ...missing];
@@ -128,6 +128,14 @@ function installPrograms() {
     fail(
       `apt-get install ${missing.join(' ')} failed:\n${result.stderr || result.error?.message || result.stdout}`,
     );
+}
+
+function runAsRoot(command) {
+  const [program, ...args] = process.getuid?.() === 0 ? command : ['sudo', '-n', ...command];
+  return spawnSync(program, args, {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    encoding: 'utf8',
+  });
 }
 
 function build() {

@@ -52,8 +52,8 @@ const algorithms = supportedAlgorithms();
 
 /**
  * Returns the digest challenges in the far end's order, which is its order of preference (RFC 8760,
- * 2.4). `header` may contain several header lines, which drachtio-srf joins with commas. Challenges of
- * other schemes, and those without a usable realm or nonce, are omitted.
+ * 2.4). `header` may contain several header lines, which drachtio-srf joins with commas. Challenges
+ * of other schemes, and those without a usable realm or nonce, are omitted.
  */
 export function parseChallenges(header: string | undefined): readonly DigestChallenge[] {
   if (header === undefined || header.length > maxHeaderLength) return [];
