@@ -102,7 +102,7 @@ export type MediaSession = {
   readonly offerSdp: string;
   /**
    * Applies the far end's SDP, from an 18x (`early`), from the 200 OK or from the ACK that answers
-   * a later offer (`answer`). An empty `sdp` means that the last one applies.
+   * a later offer (`answer`).
    *
    * @returns false if the SDP doesn't contain a usable codec or address
    */

@@ -4,14 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/media.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
-import {
-  answerOffer,
-  buildOffer,
-  firstOfferShape,
-  type LocalMedia,
-  type RemoteMedia,
-  readAnswer,
-} from './sdp.ts';
+import { answerOffer, buildOffer, firstOfferShape, type LocalMedia, readAnswer } from './sdp.ts';
 
 export type MediaSessionOptions = {
   readonly id: number;
@@ -38,7 +31,6 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   let version = 1;
   const offerSdp = buildOffer(local, version);
   let currentSdp = offerSdp;
-  let current: RemoteMedia | undefined;
   let acceptsKeys = false;
   let shape = firstOfferShape;
 
@@ -53,10 +45,8 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   return {
     offerSdp,
     applyAnswer(sdp, phase) {
-      // A 200 without SDP confirms the answer from an earlier 18x (RFC 3262, section 5).
-      const remote = sdp.trim() === '' ? current : readAnswer(sdp, ipVersion, shape.numbers);
+      const remote = readAnswer(sdp, ipVersion, shape.numbers);
       if (remote === undefined) return false;
-      current = remote;
       acceptsKeys = remote.keyPayloadType !== undefined;
       worker.setRemote(id, remote, phase);
       return true;
@@ -66,7 +56,6 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     answerReoffer(sdp) {
       const answer = answerOffer(sdp, local, ipVersion, shape);
       if (answer === undefined) return undefined;
-      current = answer.remote;
       shape = answer.shape;
       acceptsKeys = answer.remote.keyPayloadType !== undefined;
       worker.setRemote(id, answer.remote, 'answer');

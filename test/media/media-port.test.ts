@@ -161,17 +161,6 @@ describe('media port', () => {
     session.close();
   });
 
-  test('uses the answer of an earlier 18x if the 200 has no SDP', async () => {
-    await using farEnd = await FarEnd.open();
-    const { session } = await open();
-    expect(session.applyAnswer('', 'answer')).toBe(false);
-    session.applyAnswer(answerFor(farEnd.port), 'early');
-
-    expect(session.applyAnswer('', 'answer')).toBe(true);
-    await eventually(() => farEnd.received.length > 0, 'silence arrives from the gateway');
-    session.close();
-  });
-
   test('rejects an unusable answer', async () => {
     const { session } = await open();
 

@@ -8,6 +8,8 @@ export type DialogPeerOptions = {
   readonly observe: (event: LegEventInDialog) => void;
   /** Returns true once the leg has reported its end. */
   readonly isOver: () => boolean;
+  /** Called for each offer that the call accepted, with the far end's tag. */
+  readonly onAccepted: (sdp: string, tag: string) => void;
   readonly warn: (message: string) => void;
 };
 
@@ -16,16 +18,18 @@ type LegEventInDialog = Extract<
   { readonly kind: 'reoffer' | 'offerRequested' | 'lateAnswer' | 'dtmf' }
 >;
 
-export function createDialogPeer({ observe, isOver, warn }: DialogPeerOptions): DialogPeer {
+export function createDialogPeer(options: DialogPeerOptions): DialogPeer {
+  const { observe, isOver, onAccepted, warn } = options;
   return {
     contact: undefined,
     awaitsAnswer: false,
-    onReoffer(sdp) {
+    onReoffer(sdp, tag) {
       let answer: string | undefined;
       const accept = (answerSdp: string) => {
         answer = answerSdp;
       };
       if (!isOver()) observe({ kind: 'reoffer', sdp, accept });
+      if (answer !== undefined && tag !== undefined) onAccepted(sdp, tag);
       return answer;
     },
     onOfferRequested() {

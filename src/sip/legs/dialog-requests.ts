@@ -8,11 +8,14 @@ import {
   missingExtensions,
 } from '../capabilities.ts';
 import type { ReceivedRequest, Responder } from '../engine/srf-types.ts';
-import { sdpOf } from '../sip-headers.ts';
+import { sdpOf, tagOf } from '../sip-headers.ts';
 
 export type DialogPeer = {
-  /** Returns the answer to a new offer, or undefined to reject the offer with 488. */
-  onReoffer(sdp: string): string | undefined;
+  /**
+   * Returns the answer to a new offer, or undefined to reject the offer with 488. `tag` is the far
+   * end's.
+   */
+  onReoffer(sdp: string, tag: string | undefined): string | undefined;
   /** Returns our offer for a re-INVITE without one, or undefined to reject it with 488. */
   onOfferRequested(): string | undefined;
   /** Applies the answer to that offer. Undefined if the ACK contains none. */
@@ -73,7 +76,10 @@ function statusForOther(method: string): number {
 /** Answers a re-INVITE. If it contains no offer, our 200 OK does (RFC 3261, section 14.2). */
 function answerInvite(request: ReceivedRequest, response: Responder, peer: DialogPeer): void {
   const offer = sdpOf(request);
-  const body = offer === undefined ? peer.onOfferRequested() : peer.onReoffer(offer);
+  const body =
+    offer === undefined
+      ? peer.onOfferRequested()
+      : peer.onReoffer(offer, tagOf(request.get('From')));
   // The far end may only start another re-INVITE after its ACK (RFC 3261, section 14.1). If we're
   // still waiting for that ACK, it's lost or late.
   peer.awaitsAnswer = offer === undefined && body !== undefined;
@@ -93,7 +99,7 @@ function answerUpdate(request: ReceivedRequest, response: Responder, peer: Dialo
     response.send(491);
     return;
   }
-  const body = peer.onReoffer(offer);
+  const body = peer.onReoffer(offer, tagOf(request.get('From')));
   if (body === undefined) response.send(488);
   else accept(response, peer, body);
 }

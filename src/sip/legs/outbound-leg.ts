@@ -46,6 +46,7 @@ import { createDialogPeer } from './dialog-peer.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legFromInvite, ringingLeg } from './dialog-state.ts';
 import { pressByInfo } from './dtmf-sender.ts';
+import { EarlyAnswers } from './early-answers.ts';
 import { endDialog } from './end-dialog.ts';
 import type { AttemptFailure } from './failover.ts';
 import { inviteOptions, mergeHeaders } from './invite.ts';
@@ -98,6 +99,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #dialogId: string | undefined;
   #digest: DigestClient | undefined;
   readonly #referrals = new Referrals();
+  readonly #early = new EarlyAnswers();
 
   constructor(request: PlaceRequest, observer: AttemptObserver, dependencies: LegDependencies) {
     this.#request = request;
@@ -111,6 +113,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#peer = createDialogPeer({
       observe: (event) => observer.observe(event),
       isOver: () => this.#reported === 'end',
+      onAccepted: (sdp, tag) => this.#early.noteUpdate(tag, sdp),
       warn: (message) => dependencies.logger.warn({ callId: request.callId }, message),
     });
   }
@@ -319,6 +322,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     if (this.#reported !== 'nothing') return;
     this.#noteStated(response);
     const sdp = sdpOf(response);
+    if (sdp !== undefined) this.#early.noteProvisional(response, sdp);
     this.#observer.observe({
       kind: 'provisional',
       status: response.status,
@@ -331,7 +335,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   #onAccepted(response: ReceivedResponse, ack: AckFunction): void {
     const { clock, limits } = this.#dependencies;
-    const sdp = sdpOf(response);
+    const sdp = sdpOf(response) ?? this.#early.of(response);
     const stored = this.#stored && answeredLeg(this.#stored, response);
     this.#stored = stored;
     this.#wire = { kind: 'answered', dialogId: response.stackDialogId ?? '', ack };
