@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SipCapture } from '../calls/capture/capture.ts';
 import { type DrachtioServer, readSecrets } from '../config.ts';
+import type { TlsTable } from '../embedded/drachtio/engine.ts';
 import { startSipEngineThread } from '../embedded/drachtio/engine-thread.ts';
 import { startSandboxThread } from '../embedded/sandbox/sandbox-thread.ts';
 import type { EventConnection } from '../events/connection.ts';
@@ -52,12 +53,15 @@ export async function openSip(
   capture: SipCapture,
 ): Promise<SipParts> {
   const { config, logger, clock, closers } = environment;
-  const servers = config.drachtioServers ?? [await openEngine(environment)];
+  const engine = config.drachtioServers === undefined ? await openEngine(environment) : undefined;
+  const servers = engine === undefined ? (config.drachtioServers ?? []) : [engine.server];
   const file = await readTrunkFile(config);
   const sandbox = sandboxIsOn(config, file) ? await openSandbox(environment) : undefined;
   const read = (text: TrunkFile | undefined) =>
     trunksOf(config, { file: text, sandbox, secrets: readSecrets });
   const trunks = liveTrunks(read(file));
+  const prepare = async (next: TrunkDirectory) => engine?.useTls(tlsTableOf(next));
+  await prepare(trunks);
   const beyond = beyondLaptop(config, file !== undefined);
   const allowedNetworks =
     sandbox === undefined
@@ -83,7 +87,7 @@ export async function openSip(
     ...(sandbox === undefined ? {} : { sandbox: `sip:${sandbox.host}:${sandbox.port}` }),
     gateways: () => port.gateways(),
     beyondLaptop: beyond,
-    reloadTrunks: () => reload(environment, file, { trunks, port, read }),
+    reloadTrunks: () => reload(environment, file, { trunks, port, read, prepare }),
   };
 }
 
@@ -91,12 +95,14 @@ type Reloaded = {
   readonly trunks: LiveTrunks;
   readonly port: DrachtioSip;
   readonly read: (file: TrunkFile) => TrunkDirectory;
+  /** Tells the embedded engine what it has to know before calls use the trunks. */
+  readonly prepare: (next: TrunkDirectory) => Promise<void>;
 };
 
 async function reload(
   { config, logger }: Environment,
   atStart: TrunkFile | undefined,
-  { trunks, port, read }: Reloaded,
+  { trunks, port, read, prepare }: Reloaded,
 ): Promise<void> {
   try {
     // Without trunks, the sandbox is on by default and loopback addresses are allowed. That must
@@ -107,7 +113,9 @@ async function reload(
     // If the file has been deleted, we keep the old trunks. Otherwise calls would silently be sent
     // to the sandbox.
     if (file === undefined) throw new Error('there is no trunks file');
-    trunks.replace(read(file));
+    const next = read(file);
+    await prepare(next);
+    trunks.replace(next);
     port.watchGateways();
     logger.info({ trunks: trunks.all.map(({ name }) => name) }, 'trunks reloaded');
   } catch (error) {
@@ -119,11 +127,22 @@ async function reload(
   }
 }
 
+type EmbeddedEngine = {
+  readonly server: DrachtioServer;
+  readonly useTls: (table: TlsTable) => Promise<void>;
+};
+
+function tlsTableOf({ all }: TrunkDirectory): TlsTable {
+  return Object.fromEntries(
+    all.flatMap(({ name, tls }) => (tls === undefined ? [] : [[name, tls]])),
+  );
+}
+
 /**
  * Starts the embedded SIP engine in a thread. If the thread dies, restarts it on the same ports.
  * The SIP port ends the engine's calls and reconnects.
  */
-async function openEngine(environment: Environment): Promise<DrachtioServer> {
+async function openEngine(environment: Environment): Promise<EmbeddedEngine> {
   const { config, logger, closers } = environment;
   const options = {
     sipHost: config.sip.host,
@@ -143,11 +162,26 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
     });
   });
   const { sipHost, sipPort, controlHost, controlPort } = engine;
-  const restart = () => startSipEngineThread({ ...options, sipPort, controlPort }, logger);
+  let tls: TlsTable = {};
+  let current = engine;
+  const restart = async () => {
+    const given = tls;
+    const next = await startSipEngineThread({ ...options, sipPort, controlPort, tls }, logger);
+    current = next;
+    if (tls !== given) await next.useTls(tls);
+    return next;
+  };
   const supervision = supervise(engine, restart, { name: 'SIP engine', logger });
   closers.add('SIP engine', () => supervision.close());
   logger.info({ sip: `${sipHost}:${sipPort}` }, 'embedded SIP engine is up');
-  return { host: controlHost, port: controlPort, secret: options.secret };
+  return {
+    server: { host: controlHost, port: controlPort, secret: options.secret },
+    useTls: async (table) => {
+      tls = table;
+      // If the thread has just died, the next one starts with this table.
+      await current.useTls(table);
+    },
+  };
 }
 
 async function openSandbox({ config, logger, closers, onSandboxCallEnded }: Environment) {

@@ -85,9 +85,9 @@ class DrachtioPool implements DrachtioSip {
     this.#limits = { ...defaultSipLimits, ...options.limits };
     this.#health = new GatewayHealth({
       logger: options.logger,
-      probe: async (gateway, _trunk, timeoutMs) => {
+      probe: async (gateway, trunk, timeoutMs) => {
         const link = this.#pickLink();
-        return link === undefined ? 'unknown' : probeGateway(link, gateway, timeoutMs);
+        return link === undefined ? 'unknown' : probeGateway(link, gateway, trunk, timeoutMs);
       },
     });
     this.#registrations = new Registrations({ limits: this.#limits, logger: options.logger });

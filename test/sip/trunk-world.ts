@@ -4,7 +4,7 @@
 import type { DialTarget } from '../../src/calls/call-types.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { PlaceRequest } from '../../src/calls/ports.ts';
-import type { SipTimers } from '../../src/embedded/drachtio/engine.ts';
+import type { SipTimers, TlsTable } from '../../src/embedded/drachtio/engine.ts';
 import { type Logger, silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
 import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
@@ -61,7 +61,9 @@ export async function openTrunkWorld(
 ): Promise<TrunkWorld> {
   const engines: TestEngine[] = [];
   for (let count = 0; count < (options.engines ?? 1); count += 1) {
-    engines.push(await startEngine({ timers: options.timers ?? {} }));
+    engines.push(
+      await startEngine({ timers: options.timers ?? {}, tls: tlsTableOf(options.trunk ?? {}) }),
+    );
   }
   const gateways: RawCallee[] = [];
   for (let count = 0; count < (options.gateways ?? 2); count += 1) {
@@ -105,6 +107,7 @@ export async function openTrunkWorld(
       };
     },
     replace(trunk) {
+      for (const engine of engines) engine.useTls?.(tlsTableOf(trunk));
       trunks.replace(directoryOf(trunk));
       sip.watchGateways();
     },
@@ -114,4 +117,9 @@ export async function openTrunkWorld(
       for (const gateway of gateways) await gateway[Symbol.asyncDispose]();
     },
   };
+}
+
+/** As the app passes it to the embedded engine. */
+function tlsTableOf({ tls }: Partial<Trunk>): TlsTable {
+  return tls === undefined ? {} : { carrier: tls };
 }

@@ -199,17 +199,6 @@ describe('trunks.yaml', () => {
     expect(() => load(text)).toThrow(message);
   });
 
-  test('refuses TLS if the engine does not support it, and names the trunk', () => {
-    const text = minimal.replace('example\n', 'example\n        transport: tls\n');
-    const file = { name: 'trunks.yaml', text };
-
-    expect(() => loadTrunks({ file, secrets, transports: ['udp', 'tcp'] })).toThrow(
-      'trunks.yaml:5: trunks[0].gateways[0].transport: trunk acme needs TLS, ' +
-        'which the embedded SIP engine does not support: set DRACHTIO_URL',
-    );
-    expect(load(text).default?.gateways[0]?.transport).toBe('tls');
-  });
-
   test('fills in the default health fields, and leaves health undefined if it is omitted', () => {
     expect(load(`${minimal}    health: {}\n`).default?.health).toEqual({
       intervalMs: 30_000,

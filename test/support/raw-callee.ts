@@ -1,12 +1,24 @@
-// A callee on a plain UDP socket. It sends exactly what the test writes, reads whatever arrives,
-// and never retransmits or corrects anything.
+// A callee on a plain UDP socket, or another channel. It sends exactly what the test writes, reads
+// whatever arrives, and never retransmits or corrects anything.
 
 import { randomUUID } from 'node:crypto';
-import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { eventually } from './eventually.ts';
 import { freeUdpPort } from './free-port.ts';
 import { drachtioBinary } from './sip-engine.ts';
+
+export type CalleePeer = { readonly address: string; readonly port: number };
+
+/** What the callee sends and receives its messages over. */
+export type CalleeChannel = {
+  readonly port: number;
+  readonly transport: 'UDP' | 'TLS';
+  send(to: CalleePeer, text: string): void;
+  close(): Promise<void>;
+};
+
+type OpenChannel = (onMessage: (text: string, from: CalleePeer) => void) => Promise<CalleeChannel>;
 
 export type RawMessage = {
   readonly startLine: string;
@@ -15,7 +27,7 @@ export type RawMessage = {
   readonly status: number | undefined;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly body: string;
-  readonly from: RemoteInfo;
+  readonly from: CalleePeer;
 };
 
 export type ReplyOptions = {
@@ -33,11 +45,13 @@ export type RawCalleeOptions = {
    * Default: only with a real drachtio-server.
    */
   readonly dropsRepetitions?: boolean;
+  /** Default: UDP. */
+  readonly over?: OpenChannel;
 };
 
 export class RawCallee implements AsyncDisposable {
   readonly inbox: RawMessage[] = [];
-  readonly #socket: Socket = createSocket('udp4');
+  #channel: CalleeChannel | undefined;
   /**
    * Part of each branch. Without it, two callees' requests could look like retransmissions of each
    * other (RFC 3261, 8.1.1.7 and 17.2.3).
@@ -53,14 +67,13 @@ export class RawCallee implements AsyncDisposable {
 
   static async start(options: RawCalleeOptions = {}): Promise<RawCallee> {
     const callee = new RawCallee(options);
-    callee.#socket.on('message', (data, from) => callee.#onMessage(data.toString(), from));
-    callee.#socket.bind(await freeUdpPort(), '127.0.0.1');
-    await once(callee.#socket, 'listening');
+    const open = options.over ?? overUdp;
+    callee.#channel = await open((text, from) => callee.#onMessage(text, from));
     return callee;
   }
 
   get port(): number {
-    return this.#socket.address().port;
+    return this.#channel?.port ?? 0;
   }
 
   /**
@@ -103,7 +116,7 @@ export class RawCallee implements AsyncDisposable {
       `To: ${to.includes(';tag=') || status === 100 ? to : `${to};tag=${tag}`}`,
       `Call-ID: ${one(request, 'call-id')}`,
       `CSeq: ${one(request, 'cseq')}`,
-      ...(contact ? [`Contact: <sip:callee@127.0.0.1:${this.port}>`] : []),
+      ...(contact ? [`Contact: ${this.#contact}`] : []),
       ...(options.headers ?? []),
       ...(body === '' ? [] : ['Content-Type: application/sdp']),
       `Content-Length: ${Buffer.byteLength(body)}`,
@@ -126,13 +139,13 @@ export class RawCallee implements AsyncDisposable {
     const to = one(invite, 'to');
     this.#send(invite.from, [
       `${method} ${/<([^>]+)>/.exec(one(invite, 'contact'))?.[1]} SIP/2.0`,
-      `Via: SIP/2.0/UDP 127.0.0.1:${this.port};branch=z9hG4bK-${this.#id}-${method}-${this.#cseq}`,
+      `Via: SIP/2.0/${this.#channel?.transport} 127.0.0.1:${this.port};branch=z9hG4bK-${this.#id}-${method}-${this.#cseq}`,
       'Max-Forwards: 70',
       `From: ${to.includes(';tag=') ? to : `${to};tag=${options.tag ?? 'callee'}`}`,
       `To: ${one(invite, 'from')}`,
       `Call-ID: ${one(invite, 'call-id')}`,
       `CSeq: ${this.#cseq} ${method}`,
-      `Contact: <sip:callee@127.0.0.1:${this.port}>`,
+      `Contact: ${this.#contact}`,
       ...(options.headers ?? []),
       ...(body === '' ? [] : [`Content-Type: ${options.type ?? 'application/sdp'}`]),
       `Content-Length: ${Buffer.byteLength(body)}`,
@@ -142,8 +155,7 @@ export class RawCallee implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#socket.close();
-    await once(this.#socket, 'close');
+    await this.#channel?.close();
   }
 
   async #takeWhere(
@@ -158,11 +170,16 @@ export class RawCallee implements AsyncDisposable {
     return message;
   }
 
-  #send(to: RemoteInfo, lines: readonly string[]): void {
-    this.#socket.send(lines.join('\r\n'), to.port, to.address);
+  get #contact(): string {
+    const suffix = this.#channel?.transport === 'TLS' ? ';transport=tls' : '';
+    return `<sip:callee@127.0.0.1:${this.port}${suffix}>`;
   }
 
-  #onMessage(text: string, from: RemoteInfo): void {
+  #send(to: CalleePeer, lines: readonly string[]): void {
+    this.#channel?.send(to, lines.join('\r\n'));
+  }
+
+  #onMessage(text: string, from: CalleePeer): void {
     // RFC 3261, 17: a retransmission is identical to the original.
     if (this.#seen?.has(text)) return;
     this.#seen?.add(text);
@@ -189,3 +206,19 @@ export class RawCallee implements AsyncDisposable {
 export function one(message: RawMessage, name: string): string {
   return message.headers.get(name)?.[0] ?? '';
 }
+
+const overUdp: OpenChannel = async (onMessage) => {
+  const socket = createSocket('udp4');
+  socket.on('message', (data, from) => onMessage(data.toString(), from));
+  socket.bind(await freeUdpPort(), '127.0.0.1');
+  await once(socket, 'listening');
+  return {
+    port: socket.address().port,
+    transport: 'UDP',
+    send: (to, text) => socket.send(text, to.port, to.address),
+    async close() {
+      socket.close();
+      await once(socket, 'close');
+    },
+  };
+};

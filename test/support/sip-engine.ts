@@ -5,6 +5,7 @@ import {
   type SipEngineAddresses,
   type SipEngineOptions,
   startSipEngine,
+  type TlsTable,
 } from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { startDrachtioServer } from './drachtio-server.ts';
@@ -20,7 +21,11 @@ export const drachtioBinary = process.env['TEST_DRACHTIO'] || undefined;
 export const silenceWithinMs = drachtioBinary === undefined ? undefined : 40_000;
 
 /** What the embedded engine and a drachtio-server have in common. */
-export type TestEngine = SipEngineAddresses & { close(): Promise<void> };
+export type TestEngine = SipEngineAddresses & {
+  close(): Promise<void>;
+  /** The embedded engine only. */
+  useTls?(table: TlsTable): void;
+};
 
 const defaultSecret = 'cymru';
 

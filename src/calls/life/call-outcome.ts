@@ -128,7 +128,9 @@ export function endsOfAllKinds(): readonly Pick<CallEnd, 'outcome' | 'sipStatus'
 /** The end for a call that wasn't answered. */
 export function endOfFailure(failure: LegFailure): CallEnd {
   const { at, sipStatus, reason, facts } = failure;
-  const line = sipStatus === undefined ? reason : `${sipStatus} ${reason}`.trim();
+  // The SIP engine generates the status for a TLS error, so only its words mean anything.
+  const isTlsError = failure.kind === 'stack' && reason.startsWith('TLS: ');
+  const line = sipStatus === undefined || isTlsError ? reason : `${sipStatus} ${reason}`.trim();
   return {
     at,
     ...meaningOfFailure(failure),

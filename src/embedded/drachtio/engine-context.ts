@@ -9,6 +9,9 @@ import type { SipStack } from './sip-stack.ts';
 import type { EngineClock, SipTimers } from './transaction/engine-timing.ts';
 import type { NameResolver } from './transport/name-resolver.ts';
 import type { RouteTable } from './transport/route-table.ts';
+import type { SipPeer } from './transport/sip-peer.ts';
+import type { TlsDirectory } from './transport/tls-settings.ts';
+import type { TlsConnected } from './transport/tls-transport.ts';
 
 export type EngineContext = {
   readonly clock: EngineClock;
@@ -16,9 +19,17 @@ export type EngineContext = {
   readonly logger: Logger;
   readonly identifiers: Identifiers;
   readonly local: LocalIdentity;
+  /**
+   * The address that a peer should send its requests to. The engine doesn't listen for TLS, so over
+   * TLS that's this end of the connection, which the peer can recognise and reuse.
+   */
+  readonly localFor: (peer: SipPeer) => LocalIdentity;
   readonly stack: SipStack;
   readonly dialogs: DialogTable;
   readonly routes: RouteTable;
   readonly resolver: NameResolver;
+  readonly tls: TlsDirectory;
+  /** Opens a TLS connection if there's none yet, and calls `done` when it's verified or failed. */
+  readonly whenConnected: (peer: SipPeer, done: (result: TlsConnected) => void) => void;
   readonly reports: CallReports;
 };

@@ -31,11 +31,14 @@ import {
 } from './transaction/engine-timing.ts';
 import { NameResolver } from './transport/name-resolver.ts';
 import { RouteTable } from './transport/route-table.ts';
-import type { TransportHandlers } from './transport/sip-peer.ts';
+import { peerKey, type SipPeer, type TransportHandlers } from './transport/sip-peer.ts';
 import { TcpTransport } from './transport/tcp-transport.ts';
+import { TlsDirectory, type TlsTable } from './transport/tls-settings.ts';
+import { TlsTransport } from './transport/tls-transport.ts';
 import { UdpTransport } from './transport/udp-transport.ts';
 
 export type { SipTimers } from './transaction/engine-timing.ts';
+export type { TlsTable } from './transport/tls-settings.ts';
 
 export type SipEngineAddresses = {
   readonly sipHost: string;
@@ -48,6 +51,8 @@ export type SipEngineAddresses = {
 export type SipEngineOptions = SipEngineAddresses & {
   readonly secret: string;
   readonly timers?: Partial<SipTimers>;
+  /** TLS settings by trunk. Default: the system's CAs, and no client certificate. */
+  readonly tls?: TlsTable;
   /** Tests pass a fast clock so that they don't have to wait for the protocol's long timers. */
   readonly clock?: EngineClock;
   readonly logger: Logger;
@@ -59,6 +64,7 @@ export type SipEngineStatistics = {
   readonly dialogs: number;
   readonly clients: number;
   readonly tcpConnections: number;
+  readonly tlsConnections: number;
   readonly udpSockets: number;
   /** Number of messages that we couldn't parse, or that didn't match any transaction. */
   readonly dropped: number;
@@ -67,10 +73,16 @@ export type SipEngineStatistics = {
 export type SipEngine = SipEngineAddresses &
   AsyncDisposable & {
     close(): Promise<void>;
+    /**
+     * Replaces the TLS settings for new connections. Existing dialogs keep their connections.
+     * @throws Error if a certificate or key can't be used, in which case nothing changes
+     */
+    useTls(table: TlsTable): void;
     statistics(): SipEngineStatistics;
   };
 
-type Transports = { readonly udp: UdpTransport; readonly tcp: TcpTransport; readonly port: number };
+type Listeners = { readonly udp: UdpTransport; readonly tcp: TcpTransport; readonly port: number };
+type Transports = Listeners & { readonly tls: TlsTransport };
 
 type Handlers = {
   readonly uac: Uac;
@@ -89,22 +101,40 @@ export async function startSipEngine(options: SipEngineOptions): Promise<SipEngi
   const timers: SipTimers = { ...defaultSipTimers, ...options.timers };
   const clock = guardedClock(options.clock ?? systemClock, options.logger);
   const stack = new SipStack({ clock, timers, logger: options.logger });
-  const transports = await listen(options, timers, clock, {
+  const directory = new TlsDirectory();
+  directory.replace(options.tls ?? {});
+  const dialogs = new DialogTable();
+  const handlers: TransportHandlers = {
     onMessage: (text, peer) => guard(options.logger, () => stack.receive(text, peer)),
     // Deferred, because the application must receive the reply to its command before the failure.
-    onFailure: (peer) => queueMicrotask(() => guard(options.logger, () => stack.peerFailed(peer))),
-  });
+    onFailure: (peer, reason) =>
+      queueMicrotask(() => guard(options.logger, () => stack.peerFailed(peer, reason))),
+  };
+  const isNeeded = (peer: SipPeer): boolean => isUsed(dialogs, peer);
+  const tls = new TlsTransport(
+    { timers, clock, logger: options.logger, directory, isNeeded },
+    handlers,
+  );
+  const transports = { ...(await listen(options, timers, clock, handlers)), tls };
+  const local = { host: advertisedHost(options.sipHost), port: transports.port };
   const routes = new RouteTable();
   const context: EngineContext = {
     clock,
     timers,
     logger: options.logger,
     identifiers: createIdentifiers(),
-    local: { host: advertisedHost(options.sipHost), port: transports.port },
+    local,
+    localFor: (peer) => {
+      const port = peer.protocol === 'tls' ? tls.localPort(peer) : undefined;
+      return port === undefined ? local : { ...local, port };
+    },
     stack,
-    dialogs: new DialogTable(),
+    dialogs,
     routes,
     resolver: new NameResolver(isIPv6(options.sipHost) ? 6 : 4),
+    tls: directory,
+    whenConnected: (peer, done) =>
+      tls.whenConnected(peer, (result) => guard(options.logger, () => done(result))),
     reports: new CallReports(routes, clock),
   };
   try {
@@ -142,8 +172,7 @@ async function openControl(
       onAck: (ack, peer, bytes) => uas.receiveAck(ack, peer, bytes),
       onUnmatchedResponse: (response, peer) => lateAnswers.receive(response, peer),
     },
-    transports.udp,
-    transports.tcp,
+    transports,
   );
   const control = new ControlServer(
     {
@@ -199,12 +228,14 @@ function toEngine(
     controlHost: options.controlHost,
     controlPort,
     close,
+    useTls: (table) => context.tls.replace(table),
     statistics: () => ({
       clientTransactions: context.stack.counts.client,
       serverTransactions: context.stack.counts.server,
       dialogs: context.dialogs.size,
       clients: control.clientCount,
       tcpConnections: transports.tcp.connectionCount,
+      tlsConnections: transports.tls.connectionCount,
       udpSockets: transports.udp.socketCount,
       dropped: context.stack.counts.dropped,
     }),
@@ -269,6 +300,13 @@ function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog
   }, context.timers.ownerlessMs);
 }
 
+/** Whether the far end of a dialog sends its requests over the connection to this peer. */
+function isUsed(dialogs: DialogTable, peer: SipPeer): boolean {
+  const key = peerKey(peer);
+  for (const dialog of dialogs.all()) if (peerKey(dialog.peer) === key) return true;
+  return false;
+}
+
 /**
  * Binds TCP first, because that fails if the port is in use by another engine. A UDP bind with
  * SO_REUSEADDR would succeed.
@@ -278,7 +316,7 @@ async function listen(
   timers: SipTimers,
   clock: EngineClock,
   handlers: TransportHandlers,
-): Promise<Transports> {
+): Promise<Listeners> {
   const shared = { host: options.sipHost, timers, clock, logger: options.logger };
   for (let attempt = 1; ; attempt += 1) {
     const tcp = new TcpTransport({ ...shared, port: options.sipPort }, handlers);
@@ -296,6 +334,7 @@ async function listen(
   }
 }
 
-async function closeTransports({ udp, tcp }: Transports): Promise<void> {
+async function closeTransports({ udp, tcp, tls }: Transports): Promise<void> {
+  tls.close();
   await Promise.all([udp.close(), tcp.close()]);
 }

@@ -28,9 +28,13 @@ import {
   NonInviteServerTransaction,
   type ServerTransactionDeps,
 } from './transaction/server-transaction.ts';
-import { peerKey, type SipPeer, type TransportOptions } from './transport/sip-peer.ts';
-import type { TcpTransport } from './transport/tcp-transport.ts';
-import type { UdpTransport } from './transport/udp-transport.ts';
+import {
+  isReliable,
+  peerKey,
+  type SipPeer,
+  type SipProtocol,
+  type TransportOptions,
+} from './transport/sip-peer.ts';
 
 /**
  * This limit applies to live client transactions, and separately to live server transactions. A
@@ -93,6 +97,12 @@ export type StackUser = {
   readonly onUnmatchedResponse: (response: SipResponse, peer: SipPeer) => boolean;
 };
 
+type Transport = {
+  sendRequest(peer: SipPeer, text: string): void;
+  sendResponse(peer: SipPeer, text: string): void;
+};
+type Transports = Readonly<Record<SipProtocol, Transport>>;
+
 export type SipStackDeps = Pick<TransportOptions, 'clock' | 'timers' | 'logger'>;
 
 export class SipStack {
@@ -101,18 +111,16 @@ export class SipStack {
   readonly #clientsByPeer = new Map<string, Set<ClientEntry>>();
   readonly #servers = new Map<string, ReceivedRequest>();
   #user: StackUser | undefined;
-  #udp: UdpTransport | undefined;
-  #tcp: TcpTransport | undefined;
+  #transports: Transports | undefined;
   #dropped = 0;
 
   constructor(deps: SipStackDeps) {
     this.#deps = deps;
   }
 
-  attach(user: StackUser, udp: UdpTransport, tcp: TcpTransport): void {
+  attach(user: StackUser, transports: Transports): void {
     this.#user = user;
-    this.#udp = udp;
-    this.#tcp = tcp;
+    this.#transports = transports;
   }
 
   get counts() {
@@ -121,8 +129,7 @@ export class SipStack {
 
   /** Sends a request that doesn't need a transaction, which can only be the ACK for a 2xx. */
   sendDirectly(peer: SipPeer, text: string): void {
-    if (peer.protocol === 'udp') this.#udp?.sendRequest(peer, text);
-    else this.#tcp?.sendRequest(peer, text);
+    this.#transports?.[peer.protocol].sendRequest(peer, text);
   }
 
   /** Returns undefined if there are too many transactions. */
@@ -134,8 +141,8 @@ export class SipStack {
     const deps = this.#clientDeps(() => entry);
     const transaction =
       request.method === 'INVITE'
-        ? new InviteClientTransaction({ ...deps, reliable: peer.protocol === 'tcp' })
-        : new NonInviteClientTransaction({ ...deps, reliable: peer.protocol === 'tcp' });
+        ? new InviteClientTransaction({ ...deps, reliable: isReliable(peer.protocol) })
+        : new NonInviteClientTransaction({ ...deps, reliable: isReliable(peer.protocol) });
     const entry: ClientEntry = { request, text, peer, transaction, key, user, lastBytes: 0 };
     this.#clients.set(key, entry);
     this.#peerSet(peer).add(entry);
@@ -158,12 +165,12 @@ export class SipStack {
   }
 
   /** Fails all pending requests to a peer. Called after an ICMP error, or if a connection broke. */
-  peerFailed(peer: SipPeer): void {
+  peerFailed(peer: SipPeer, reason = 'Service Unavailable'): void {
     const entries = this.#clientsByPeer.get(peerKey(peer));
     if (entries === undefined) return;
     for (const entry of [...entries]) {
       if (!entry.transaction.fail()) continue;
-      entry.user.onFailure({ status: 503, reason: 'Service Unavailable' });
+      entry.user.onFailure({ status: 503, reason });
     }
   }
 
@@ -178,8 +185,7 @@ export class SipStack {
   sendResponseText(peer: SipPeer, text: string): void {
     // Per RFC 3581, a response is sent to the address that the request came from. We stamped that
     // address on the Via.
-    if (peer.protocol === 'tcp') this.#tcp?.sendResponse(peer, text);
-    else this.#udp?.sendResponse(peer, text);
+    this.#transports?.[peer.protocol].sendResponse(peer, text);
   }
 
   #clientDeps(entryOf: () => ClientEntry): ClientTransactionDeps {
@@ -286,7 +292,7 @@ export class SipStack {
     const deps: ServerTransactionDeps = {
       clock: this.#deps.clock,
       timers: this.#deps.timers,
-      reliable: peer.protocol === 'tcp',
+      reliable: isReliable(peer.protocol),
       send: (text) => this.sendResponseText(peer, text),
       onAckTimeout: () => received.onAckTimeout(),
       onAnswerTimeout: () => received.onAnswerTimeout(),

@@ -11,7 +11,7 @@ import { capabilityHeaders } from '../capabilities.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import { type TransactionResult, transact } from '../legs/transaction.ts';
 import { gatewayName } from './gateway-name.ts';
-import { gatewayUri } from './routing.ts';
+import { gatewayUri, nextHopUri } from './routing.ts';
 import type { Gateway, HealthSettings, Trunk } from './trunks.ts';
 
 export type GatewayState = {
@@ -190,6 +190,7 @@ function keyOf(trunk: string, gateway: string): string {
 export async function probeGateway(
   link: EngineLink,
   gateway: Gateway,
+  trunk: Pick<Trunk, 'name' | 'tls'>,
   timeoutMs: number,
 ): Promise<ProbeResult> {
   const uri = gatewayUri(gateway);
@@ -199,7 +200,7 @@ export async function probeGateway(
     ...capabilityHeaders,
     Accept: 'application/sdp',
   };
-  const options = { method: 'OPTIONS', uri, headers };
+  const options = { method: 'OPTIONS', uri, headers, proxy: nextHopUri(trunk, gateway) };
   return probeResultOf(await transact(link, options, { until: 'answered', timeoutMs }));
 }
 

@@ -13,7 +13,7 @@ import type { SipLimits } from '../engine/sip-limits.ts';
 import type { RequestOptions, SipMessage } from '../engine/srf-types.ts';
 import { transact } from '../legs/transaction.ts';
 import { gatewayName } from './gateway-name.ts';
-import { authority, bracketed, gatewayUri, userPart } from './routing.ts';
+import { authority, bracketed, nextHopUri, userPart } from './routing.ts';
 import type { Gateway, Trunk } from './trunks.ts';
 
 /**
@@ -218,7 +218,7 @@ class Registration {
     return {
       method: 'REGISTER',
       uri: `sip:${registrar}`,
-      proxy: gatewayUri(gateway),
+      proxy: nextHopUri(trunk, gateway),
       headers: {
         From: `<sip:${user}@${domain}>`,
         To: `<sip:${user}@${domain}>`,

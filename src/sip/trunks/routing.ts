@@ -229,11 +229,16 @@ function routeThrough(
   };
   if (target.kind === 'sip') {
     const uri = `sip:${userPart(target.user)}@${authority(target)}`;
-    return { ...shared, requestUri: uri, to: `<${uri}>`, nextHop: gatewayUri(gateway) };
+    return { ...shared, requestUri: uri, to: `<${uri}>`, nextHop: nextHopUri(trunk, gateway) };
   }
   const { user, parameters } = calleeUser(trunk, target) ?? { user: '', parameters: '' };
   const uri = `sip:${userPart(user)}@${authority(gateway)}${parameters}`;
-  return { ...shared, requestUri: `${uri}${transportParameter(gateway)}`, to: `<${uri}>` };
+  return {
+    ...shared,
+    requestUri: `${uri}${transportParameter(gateway)}`,
+    to: `<${uri}>`,
+    ...(trunk.tls !== undefined && { nextHop: nextHopUri(trunk, gateway) }),
+  };
 }
 
 /**
@@ -310,6 +315,25 @@ export function bracketed(host: string): string {
  */
 export function gatewayUri(gateway: Gateway): string {
   return `sip:${authority(gateway)}${transportParameter(gateway)}`;
+}
+
+/**
+ * Returns the URI that a SIP engine sends a request for this gateway to. Over TLS, the embedded
+ * engine has to know which trunk's settings apply, and whom the certificate must be for, so two
+ * parameters say that. They never reach the wire, because the next hop isn't part of the message.
+ * drachtio-server doesn't get them.
+ *
+ * @param at the address to which the gateway's host has been resolved. The certificate must be for
+ * the host all the same (RFC 5922, section 4).
+ */
+export function nextHopUri(
+  trunk: Pick<Trunk, 'name' | 'tls'>,
+  gateway: Gateway,
+  at: { readonly host: string; readonly port?: number } = gateway,
+): string {
+  const uri = `sip:${authority(at)}${transportParameter(gateway)}`;
+  if (gateway.transport !== 'tls' || trunk.tls === undefined) return uri;
+  return `${uri};tls-trunk=${trunk.name};tls-host=${bracketed(gateway.host)}`;
 }
 
 function transportParameter({ transport }: Gateway): string {

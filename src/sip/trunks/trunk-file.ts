@@ -1,21 +1,18 @@
 // Reads the trunks file that the configuration names, and builds this gateway's trunks from it. At
 // start-up, we check the file before opening anything else, and read it again when we open SIP.
 
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { Config } from '../../config.ts';
 import {
   builtInTrunk,
-  type Gateway,
   loadTrunks,
   type TrunkDirectory,
   type TrunkFile,
   type TrunkSources,
 } from './trunks.ts';
 import { trunksPath } from './trunks-path.ts';
-
-/** Transports that the embedded SIP engine supports. */
-const embeddedTransports: readonly Gateway['transport'][] = ['udp', 'tcp'];
 
 /**
  * Reads the trunks file. If TRUNKS_FILE names a file, it must exist. sip-config/trunks.yaml is
@@ -29,7 +26,7 @@ export async function readTrunkFile(
   const path = trunksPath(config);
   if (path === undefined) return undefined;
   try {
-    return { name: basename(path), text: await readFile(path, 'utf8') };
+    return { name: basename(path), folder: dirname(path), text: await readFile(path, 'utf8') };
   } catch (error) {
     throw new Error(`TRUNKS_FILE cannot be read: ${path}`, { cause: error });
   }
@@ -66,6 +63,7 @@ export function trunksOf(
         ? []
         : [builtInTrunk('sandbox', { host: sandbox.host, port: sandbox.port, transport: 'udp' })],
     ...(file === undefined ? {} : { file }),
-    ...(drachtioServers === undefined ? { transports: embeddedTransports } : {}),
+    engine: drachtioServers === undefined ? 'embedded' : 'drachtio',
+    readFile: (path) => readFileSync(resolve(file?.folder ?? '', path), 'utf8'),
   });
 }

@@ -33,6 +33,9 @@ const host = z
     'must be a host name or an IP address',
   );
 
+/** The longest path that Linux accepts. */
+const filePath = z.string().min(1).max(4_096);
+
 const accountId = z.string().min(1).max(128);
 
 const gatewaySchema = z.strictObject({
@@ -78,6 +81,14 @@ const trunkSchema = z.strictObject({
         .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable'),
     })
     .optional(),
+  tls: z
+    .strictObject({
+      caFile: filePath.optional(),
+      certFile: filePath.optional(),
+      keyFile: filePath.optional(),
+      serverName: host.optional(),
+    })
+    .optional(),
   register: z.strictObject({ expiresS: z.int().min(60).max(86_400).default(3_600) }).optional(),
   numberFormat: z.enum(['e164', 'digits', 'double-zero']).default('e164'),
   numberPrefix: z
@@ -119,11 +130,13 @@ export type TrunkEntry = z.output<typeof trunkSchema>;
 
 export type Problem = { readonly path: readonly PropertyKey[]; readonly message: string };
 
+/** Some options are for one kind of SIP engine only. */
+export type SipEngineKind = 'embedded' | 'drachtio';
+
 export type Surroundings = {
   /** Names of trunks that exist without a file. The file must not repeat them. */
   readonly builtInNames: readonly string[];
-  /** Transports that the SIP engine supports. */
-  readonly transports: readonly TrunkEntry['gateways'][number]['transport'][];
+  readonly engine: SipEngineKind;
 };
 
 /** Returns all mistakes that involve several fields or trunks. */
@@ -135,7 +148,8 @@ export function crossFieldProblems(
     ...nameProblems(entries, surroundings.builtInNames),
     ...defaultProblems(entries),
     ...entries.flatMap((entry, index) => [
-      ...gatewayProblems(entry, index, surroundings.transports),
+      ...gatewayProblems(entry, index),
+      ...tlsProblems(entry, index, surroundings.engine),
       ...identityProblems(entry, index),
       ...registrationProblems(entry, index),
     ]),
@@ -183,28 +197,39 @@ function defaultProblems(entries: readonly TrunkEntry[]): readonly Problem[] {
   return problems;
 }
 
-function gatewayProblems(
-  { name, gateways }: TrunkEntry,
-  index: number,
-  transports: Surroundings['transports'],
-): readonly Problem[] {
+function gatewayProblems({ gateways }: TrunkEntry, index: number): readonly Problem[] {
   const seen = new Set<string>();
   return gateways.flatMap((gateway, at) => {
     const path = ['trunks', index, 'gateways', at];
     const isRepeated = seen.has(gatewayName(gateway));
     seen.add(gatewayName(gateway));
-    const { transport } = gateway;
-    return [
-      ...(isRepeated ? [{ path, message: 'the list contains this gateway twice' }] : []),
-      ...(transports.includes(transport)
-        ? []
-        : [{ path: [...path, 'transport'], message: unsupportedTransport(name, transport) }]),
-    ];
+    return isRepeated ? [{ path, message: 'the list contains this gateway twice' }] : [];
   });
 }
 
-function unsupportedTransport(trunk: string, transport: string): string {
-  return `trunk ${trunk} needs ${transport.toUpperCase()}, which the embedded SIP engine does not support: set DRACHTIO_URL`;
+function tlsProblems(
+  { tls, gateways }: TrunkEntry,
+  index: number,
+  engine: SipEngineKind,
+): readonly Problem[] {
+  if (tls === undefined) return [];
+  const path = ['trunks', index, 'tls'];
+  if (engine === 'drachtio') {
+    const message =
+      'is for the embedded SIP engine. drachtio-server (DRACHTIO_URL) has its own settings: ' +
+      '<tls> in drachtio.conf.xml, or --key-file, --cert-file and --chain-file';
+    return [{ path, message }];
+  }
+  if (!gateways.some(({ transport }) => transport === 'tls')) {
+    return [{ path, message: 'needs a gateway with transport: tls' }];
+  }
+  if (tls.certFile !== undefined && tls.keyFile === undefined) {
+    return [{ path: [...path, 'certFile'], message: 'needs keyFile, its private key' }];
+  }
+  if (tls.keyFile !== undefined && tls.certFile === undefined) {
+    return [{ path: [...path, 'keyFile'], message: 'needs certFile, the certificate of this key' }];
+  }
+  return [];
 }
 
 function registrationProblems({ register, auth }: TrunkEntry, index: number): readonly Problem[] {

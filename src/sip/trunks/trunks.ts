@@ -9,7 +9,13 @@ import { describeIssues } from '../../lib/issues.ts';
 import { lineOf, messageOf } from '../../lib/yaml-issues.ts';
 import type { GatewayAddress } from './gateway-name.ts';
 import type { RewriteRules } from './rewrite.ts';
-import { crossFieldProblems, type TrunkEntry, trunkFileSchema } from './trunk-schema.ts';
+import {
+  crossFieldProblems,
+  type SipEngineKind,
+  type TrunkEntry,
+  trunkFileSchema,
+} from './trunk-schema.ts';
+import { type ReadTrunkFile, readTrunkTls, type TrunkTls } from './trunk-tls.ts';
 
 export type Gateway = GatewayAddress & {
   /** Gateways with lower numbers are tried first. */
@@ -41,6 +47,11 @@ export type Trunk = {
   /** Settings for REGISTER, to each gateway from each engine. Undefined if we don't register. */
   readonly register?: { readonly expiresS: number };
   readonly auth?: { readonly username: string; readonly password: string };
+  /**
+   * Settings for the TLS gateways. Undefined if the trunk has no such gateway, or if the SIP engine
+   * is drachtio-server, which has its own settings.
+   */
+  readonly tls?: TrunkTls;
   /**
    * How the carrier expects telephone numbers: `+15551234567`, `15551234567` or `0015551234567`.
    */
@@ -84,6 +95,8 @@ export type TrunkFile = {
   /** File name to show in messages. */
   readonly name: string;
   readonly text: string;
+  /** The folder that paths in the file are relative to. Default: the current one. */
+  readonly folder?: string;
 };
 
 export type TrunkSources = {
@@ -92,8 +105,10 @@ export type TrunkSources = {
   /** Reads the named environment variables. Called once. */
   readonly secrets: (names: readonly string[]) => Readonly<Record<string, string | undefined>>;
   readonly builtIn?: readonly Trunk[];
-  /** Transports that the SIP engine supports. Default: all. */
-  readonly transports?: readonly Gateway['transport'][];
+  /** Default: `drachtio`. */
+  readonly engine?: SipEngineKind;
+  /** Reads a file that the trunks name, e.g. a CA's. Default: there are no such files. */
+  readonly readFile?: ReadTrunkFile;
 };
 
 /** @throws Error that lists every mistake as `trunks.yaml:12: trunks[0].gateways[0].port: …` */
@@ -101,13 +116,14 @@ export function loadTrunks({
   file,
   secrets: readSecrets,
   builtIn = [],
-  transports = ['udp', 'tcp', 'tls'],
+  engine = 'drachtio',
+  readFile = noFiles,
 }: TrunkSources): TrunkDirectory {
   if (file === undefined) return directoryOf(builtIn);
   const { entries, problem } = parseFile(file);
   const builtInNames = builtIn.map((trunk) => trunk.name);
-  const problems = crossFieldProblems(entries, { builtInNames, transports }).map(
-    ({ path, message }) => problem(path, message),
+  const problems = crossFieldProblems(entries, { builtInNames, engine }).map(({ path, message }) =>
+    problem(path, message),
   );
   const secrets = readSecrets(entries.flatMap((entry) => entry.auth?.passwordEnv ?? []));
   entries.forEach((entry, index) => {
@@ -118,9 +134,19 @@ export function loadTrunks({
       );
     }
   });
+  const tls =
+    engine === 'drachtio'
+      ? []
+      : entries.map((entry, index) => readTrunkTls(entry, index, readFile));
+  for (const found of tls) {
+    problems.push(...found.problems.map(({ path, message }) => problem(path, message)));
+  }
   if (problems.length > 0) throw new Error(problems.join('\n'));
   const isOnly = entries.length === 1;
-  const trunks = entries.map((entry) => trunkOf(entry, secrets, isOnly));
+  const trunks = entries.map((entry, index) => ({
+    ...trunkOf(entry, secrets, isOnly),
+    ...(tls[index]?.tls !== undefined && { tls: tls[index].tls }),
+  }));
   return directoryOf([...trunks, ...builtIn.map((trunk) => ({ ...trunk, isDefault: false }))]);
 }
 
@@ -181,6 +207,10 @@ function directoryOf(trunks: readonly Trunk[]): TrunkDirectory {
         : undefined),
   });
 }
+
+const noFiles: ReadTrunkFile = (path) => {
+  throw new Error(`${path} does not exist`);
+};
 
 type ParsedFile = {
   readonly entries: readonly TrunkEntry[];

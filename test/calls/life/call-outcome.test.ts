@@ -85,6 +85,12 @@ describe('the end of a call that fails without a response', () => {
       '503 Service Unavailable',
     ],
     [
+      'the stack makes up a 503: the server has the wrong certificate',
+      { sipStatus: 503, reason: 'TLS: certificate has expired', kind: 'stack' },
+      'carrier-failure',
+      'TLS: certificate has expired',
+    ],
+    [
       'a 200 is not usable',
       { sipStatus: 200, reason: 'OK without usable SDP', kind: 'unusable' },
       'carrier-failure',

@@ -1,6 +1,7 @@
 // Requests inside a dialog. This includes how they're addressed (RFC 3261 section 12.2), the ACK
 // for a 2xx, and the BYE that the engine sends on its own initiative.
 
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { ControlClient } from '../control/control-client.ts';
 import type { MessageMeta } from '../control/control-messages.ts';
@@ -15,7 +16,7 @@ import {
 import type { RequestUser, SentRequest } from '../sip-stack.ts';
 import { transactionLifeMs } from '../transaction/engine-timing.ts';
 import type { SipPeer } from '../transport/sip-peer.ts';
-import { targetOf } from '../transport/sip-target.ts';
+import { type TargetPeer, targetOf } from '../transport/sip-target.ts';
 import { contentTypeOf } from './app-headers.ts';
 import type { Dialog } from './dialog.ts';
 
@@ -62,20 +63,43 @@ export class DialogRequests {
     }
     const target = targetOf(firstHop ?? dialog.remoteTarget);
     if (target.kind === 'peer') {
-      done(isUnreachable(dialog, target.peer) ? dialog.peer : target.peer);
+      const isNatted = isUnreachable(dialog, target.peer);
+      done(isNatted ? dialog.peer : this.#dialogPeer(dialog, target.peer));
       return;
     }
     if (target.kind === 'name') {
-      this.#context.resolver.resolve(target, done);
+      this.#context.resolver.resolve(target, (peer) =>
+        done(peer === undefined ? undefined : this.#dialogPeer(dialog, peer)),
+      );
       return;
     }
     done(undefined);
   }
 
+  /** Completes the identity that a peer must prove over TLS, per its trunk's current settings. */
+  peerOf({ tls, ...place }: TargetPeer): SipPeer {
+    if (tls === undefined) return place;
+    return { ...place, tls: this.#context.tls.identify(tls.trunk, tls.name) };
+  }
+
+  /**
+   * A dialog that began over TLS stays on TLS, and on its connection if the target has the same
+   * address. This also covers a Contact or Record-Route that lacks `transport=tls`. For a different
+   * TLS host, the trunk's settings apply. If that host is a bare address, its certificate must
+   * contain the same name as the first one, because certificates rarely contain addresses.
+   */
+  #dialogPeer({ peer }: Dialog, target: TargetPeer): SipPeer {
+    if (peer.tls === undefined) return this.peerOf(target);
+    const isSamePlace = target.address === peer.address && target.port === peer.port;
+    if (target.tls === undefined || isSamePlace) return peer;
+    const name = isIP(target.tls.name) === 0 ? target.tls.name : peer.tls.name;
+    return this.peerOf({ ...target, tls: { trunk: peer.tls.trunk, name } });
+  }
+
   build(dialog: Dialog, peer: SipPeer, cseq: number, sketch: DialogSketch): SipRequest {
-    const { local, identifiers } = this.#context;
+    const { localFor, identifiers } = this.#context;
     const headers: SipHeader[] = [
-      { name: 'Via', value: viaValue(local, peer.protocol, identifiers.branch()) },
+      { name: 'Via', value: viaValue(localFor(peer), peer.protocol, identifiers.branch()) },
       ...dialog.routeSet.map((value) => ({ name: 'Route', value })),
       { name: 'Max-Forwards', value: sketch.maxForwards ?? '70' },
       { name: 'From', value: dialog.localAddress },
@@ -231,7 +255,7 @@ const privateRanges: ReadonlySet<string> = new Set([
  * A phone behind NAT puts its private address into Contact. Its packets, however, come from the
  * NAT's address, so we have to send our requests there.
  */
-function isUnreachable(dialog: Dialog, target: SipPeer): boolean {
+function isUnreachable(dialog: Dialog, target: TargetPeer): boolean {
   if (dialog.routeSet.length > 0 || target.address === dialog.peer.address) return false;
   return (
     ipaddr.isValid(target.address) && privateRanges.has(ipaddr.process(target.address).range())

@@ -92,7 +92,7 @@ export class LateAnswers {
    * OK itself.
    */
   #hangUp(key: string, call: LateCall, peer: SipPeer): void {
-    const { clock, timers, local } = this.#context;
+    const { clock, timers, localFor } = this.#context;
     const dialog = newDialog({
       id: call.id,
       role: 'uac',
@@ -103,7 +103,7 @@ export class LateAnswers {
       localAddress: call.from,
       remoteAddress: call.to,
       peer,
-      localContact: `<${localUri(local, peer.protocol)}>`,
+      localContact: `<${localUri(localFor(peer), peer.protocol)}>`,
       remoteTarget: call.remoteTarget,
       routeSet: recordRoutes(call.response).reverse(),
       localCseq: call.cseq,

@@ -17,12 +17,15 @@ import {
 import { addressTag, parseSipUri } from '../message/sip-grammar.ts';
 import { headerValue, serializeMessage, withHeader } from '../message/sip-message.ts';
 import type { SipPeer } from '../transport/sip-peer.ts';
-import { type Target, targetOf } from '../transport/sip-target.ts';
+import { type Target, type TargetPeer, targetOf } from '../transport/sip-target.ts';
 import { dialogIdOf } from './dialog.ts';
 import type { DialogRequests } from './dialog-requests.ts';
 import { newOutgoing, type Outgoing } from './outgoing.ts';
 import { notForAck, type UacDialog } from './uac-dialog.ts';
 import type { UacResponses } from './uac-responses.ts';
+
+/** Stands for a destination whose name doesn't resolve. */
+const nowhere: SipPeer = { protocol: 'udp', address: '', port: 0 };
 
 type NewRequest = {
   readonly client: ControlClient;
@@ -74,7 +77,7 @@ export class Uac {
         client.refuse(messageId, 'requested protocol/transport not available');
         return;
       case 'peer':
-        this.#sendTo(request, target.peer);
+        this.#reach(request, target.peer);
         return;
       case 'name':
         // Don't reply until the look-up is done, because once the application knows a transaction
@@ -82,11 +85,29 @@ export class Uac {
         this.#context.resolver.resolve(target, (peer) => {
           // The application disconnected during the look-up, so don't place its call.
           if (!client.alive) return;
-          if (peer === undefined) this.#failUnresolved(request);
-          else this.#sendTo(request, peer);
+          if (peer === undefined) this.#failUnsent(request, nowhere, 'DNS Error');
+          else this.#reach(request, peer);
         });
         return;
     }
+  }
+
+  /**
+   * Over TLS, waits for the connection before it builds the request, because the Contact contains
+   * this end's port of the connection.
+   */
+  #reach(request: NewRequest, target: TargetPeer): void {
+    const peer = this.#requests.peerOf(target);
+    if (peer.protocol !== 'tls') {
+      this.#sendTo(request, peer);
+      return;
+    }
+    this.#context.whenConnected(peer, (result) => {
+      // The application disconnected during the handshake, so don't place its call.
+      if (!request.client.alive) return;
+      if (result.ok) this.#sendTo(request, peer);
+      else this.#failUnsent(request, peer, result.reason);
+    });
   }
 
   #sendTo(request: NewRequest, peer: SipPeer): void {
@@ -118,9 +139,9 @@ export class Uac {
   }
 
   #build(line: RequestLine, sketch: SipText, peer: SipPeer): BuiltRequest {
-    const { identifiers, clock, local } = this.#context;
+    const { identifiers, clock, localFor } = this.#context;
     return buildRequest(line, sketch, {
-      local,
+      local: localFor(peer),
       protocol: peer.protocol,
       branch: identifiers.branch(),
       newTag: identifiers.tag,
@@ -149,18 +170,17 @@ export class Uac {
   }
 
   /**
-   * Replies like drachtio-server, i.e. first with the request (without Via) and then with a
-   * generated 503.
+   * Fails a request whose destination can't be resolved or connected to. Replies like
+   * drachtio-server, i.e. first with the request (without Via) and then with a generated 503.
    */
-  #failUnresolved(request: NewRequest): void {
+  #failUnsent(request: NewRequest, peer: SipPeer, reason: string): void {
     const { client, messageId, line, sketch } = request;
-    const nowhere: SipPeer = { protocol: 'udp', address: '', port: 0 };
-    const built = this.#build(line, sketch, nowhere);
+    const built = this.#build(line, sketch, peer);
     if (built.kind === 'refused') {
       client.refuse(messageId, built.reason);
       return;
     }
-    const outgoing = this.#outgoing(request, built, nowhere);
+    const outgoing = this.#outgoing(request, built, peer);
     const headers = built.request.headers.filter((header) => header.name !== 'Via');
     const unsent = withHeader(
       { ...built.request, headers },
@@ -174,7 +194,7 @@ export class Uac {
       transactionId: outgoing.transactionId,
       text: serializeMessage(unsent),
     });
-    this.#responses.fail(outgoing, { status: 503, reason: 'DNS Error' }, 'unknown');
+    this.#responses.fail(outgoing, { status: 503, reason }, 'unknown');
   }
 }
 

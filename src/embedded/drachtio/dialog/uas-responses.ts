@@ -192,7 +192,7 @@ export class UasResponses {
   /** Returns the response, or a string with the reason why we can't send one. */
   #buildInviteResponse(answer: Answer, incoming: Incoming): InviteResponse | string {
     const { status, sketch } = answer;
-    const { local } = this.#context;
+    const { local, localFor } = this.#context;
     const { request, peer } = incoming.received;
     const given = appHeaders(sketch, local, inviteExcludes);
     const contentType = contentTypeOf(given.get('Content-Type'), sketch.body);
@@ -200,7 +200,7 @@ export class UasResponses {
     incoming.toTag ??= addressTag(given.get('To') ?? '') ?? this.#context.identifiers.tag();
     const contact =
       given.get('Contact') ??
-      (isSuccess(status) ? `<${localUri(local, peer.protocol)}>` : undefined);
+      (isSuccess(status) ? `<${localUri(localFor(peer), peer.protocol)}>` : undefined);
     const headers = [
       ...given.headers,
       ...headerIfGiven('Content-Type', contentType),
@@ -231,8 +231,8 @@ export class UasResponses {
   ): void {
     const { transaction, peer } = incoming.received;
     const dialog = this.#dialogFor(answer, incoming, contact);
-    const overTcp = peer.protocol === 'tcp';
-    this.#parts.reliable.start(incoming.transactionId, dialog, overTcp, () =>
+    const overStream = peer.protocol !== 'udp';
+    this.#parts.reliable.start(incoming.transactionId, dialog, overStream, () =>
       transaction.respond(answer.status.code, text),
     );
   }
@@ -269,7 +269,7 @@ export class UasResponses {
       localAddress: `${to};tag=${tag}`,
       remoteAddress: from,
       peer,
-      localContact: `<${localUri(this.#context.local, peer.protocol)}>`,
+      localContact: `<${localUri(this.#context.localFor(peer), peer.protocol)}>`,
       remoteTarget: contactUri(request) ?? '',
       routeSet: recordRoutes(request),
       // Any number would do (RFC 3261 section 12.2.1.1). Like sofia-sip, we continue with the

@@ -25,16 +25,15 @@ export type LocalIdentity = {
 /** Like sofia-sip, we omit the default port and only ask for rport over UDP. */
 export function viaValue(local: LocalIdentity, protocol: SipProtocol, branch: string): string {
   const address =
-    local.port === defaultSipPort
+    protocol !== 'tls' && local.port === defaultSipPort
       ? bracketedHost(local.host)
       : formatHostPort(local.host, local.port);
-  return protocol === 'udp'
-    ? `SIP/2.0/UDP ${address};rport;branch=${branch}`
-    : `SIP/2.0/TCP ${address};branch=${branch}`;
+  const rport = protocol === 'udp' ? ';rport' : '';
+  return `SIP/2.0/${protocol.toUpperCase()} ${address}${rport};branch=${branch}`;
 }
 
 export function localUri(local: LocalIdentity, protocol: SipProtocol): string {
-  const suffix = protocol === 'tcp' ? ';transport=tcp' : '';
+  const suffix = protocol === 'udp' ? '' : `;transport=${protocol}`;
   return `sip:${formatHostPort(local.host, local.port)}${suffix}`;
 }
 

@@ -29,6 +29,10 @@ export type SipTimers = {
    * middle of the next one.
    */
   readonly tcpPartialMs: number;
+  /** A TLS connection must be up within this time, including TCP's and TLS's handshakes. */
+  readonly tlsHandshakeMs: number;
+  /** Interval between TCP's own probes on a TLS connection that is otherwise silent. */
+  readonly tlsKeepAliveMs: number;
   /** An application must authenticate within this time after opening a control connection. */
   readonly authenticateMs: number;
   /** A connected UDP socket is closed if it hasn't sent anything for this long. */
@@ -47,6 +51,10 @@ export const defaultSipTimers: SipTimers = {
   sessionSecondMs: 1_000,
   tcpIdleMs: 600_000,
   tcpPartialMs: 30_000,
+  // TCP repeats a lost SYN after 1 and 3 s. Together with a look-up of 5 s, this stays below the
+  // time in which an application expects a reply to its command.
+  tlsHandshakeMs: 4_000,
+  tlsKeepAliveMs: 60_000,
   authenticateMs: 10_000,
   udpIdleMs: 120_000,
   ownerlessMs: 7_200_000,

@@ -3,8 +3,7 @@
 
 import { lookup } from 'node:dns/promises';
 import { within } from '../../../lib/within.ts';
-import type { SipPeer } from './sip-peer.ts';
-import type { Target } from './sip-target.ts';
+import type { Target, TargetPeer } from './sip-target.ts';
 
 type NameTarget = Extract<Target, { kind: 'name' }>;
 
@@ -32,7 +31,7 @@ export class NameResolver {
    * Calls `onResolved` with the peer, or with undefined if the name couldn't be resolved. If the
    * name is cached, that happens before this function returns.
    */
-  resolve(target: NameTarget, onResolved: (peer: SipPeer | undefined) => void): void {
+  resolve(target: NameTarget, onResolved: (peer: TargetPeer | undefined) => void): void {
     const cached = this.#cache.get(target.host);
     if (cached !== undefined && cached.untilMs > Date.now()) {
       onResolved(toPeer(target, cached.address));
@@ -72,6 +71,6 @@ export class NameResolver {
   }
 }
 
-function toPeer(target: NameTarget, address: string): SipPeer {
-  return { protocol: target.protocol, address, port: target.port };
+function toPeer({ protocol, port, tls }: NameTarget, address: string): TargetPeer {
+  return { protocol, address, port, ...(tls !== undefined && { tls }) };
 }

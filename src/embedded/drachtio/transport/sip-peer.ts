@@ -4,16 +4,34 @@ import type { Logger } from '../../../lib/logger.ts';
 import { formatHostPort } from '../message/sip-grammar.ts';
 import type { EngineClock, SipTimers } from '../transaction/engine-timing.ts';
 
-export type SipProtocol = 'udp' | 'tcp';
+export type SipProtocol = 'udp' | 'tcp' | 'tls';
+
+/** The name that a TLS peer must prove, and the settings that apply to its connection. */
+export type TlsIdentity = {
+  /** The host name or address that the peer's certificate must contain. */
+  readonly name: string;
+  /** Key of the settings in the engine's `TlsTable`. Empty: the default settings. */
+  readonly trunk: string;
+  /** Version of these settings, so that a connection isn't reused after they have changed. */
+  readonly version: number;
+};
 
 export type SipPeer = {
   readonly protocol: SipProtocol;
   readonly address: string;
   readonly port: number;
+  /** Only set for TLS. */
+  readonly tls?: TlsIdentity;
 };
 
-export function peerKey(peer: SipPeer): string {
-  return `${peer.protocol}/${formatHostPort(peer.address, peer.port)}`;
+export function peerKey({ protocol, address, port, tls }: SipPeer): string {
+  const key = `${protocol}/${formatHostPort(address, port)}`;
+  return tls === undefined ? key : `${key}/${tls.trunk}/${tls.version}/${tls.name}`;
+}
+
+/** Whether the transport itself retransmits what is lost (RFC 3261 section 17). */
+export function isReliable(protocol: SipProtocol): boolean {
+  return protocol !== 'udp';
 }
 
 export type TransportOptions = {
@@ -29,7 +47,7 @@ export type TransportHandlers = {
   readonly onMessage: (text: string, peer: SipPeer) => void;
   /**
    * Called if messages can't reach the peer, i.e. after ICMP port unreachable, or if a connection
-   * was refused or broke.
+   * was refused or broke. `reason` says why, in words, if the transport knows.
    */
-  readonly onFailure: (peer: SipPeer) => void;
+  readonly onFailure: (peer: SipPeer, reason?: string) => void;
 };

@@ -4,17 +4,26 @@
 
 import { isIP } from 'node:net';
 import { parseNameAddress, parseSipUri, type SipUri } from '../message/sip-grammar.ts';
-import type { SipPeer, SipProtocol } from './sip-peer.ts';
+import type { SipPeer, SipProtocol, TlsIdentity } from './sip-peer.ts';
+import { tlsHostParameter, tlsTrunkParameter } from './tls-settings.ts';
 
 export const defaultSipPort = 5_060;
+const defaultTlsPort = 5_061;
+
+/** The identity to verify, before the trunk's settings are looked up. */
+type TlsName = Omit<TlsIdentity, 'version'>;
+
+/** A peer whose TLS identity still has to be completed, see `TlsDirectory`. */
+export type TargetPeer = Omit<SipPeer, 'tls'> & { readonly tls?: TlsName };
 
 export type Target =
-  | { readonly kind: 'peer'; readonly peer: SipPeer }
+  | { readonly kind: 'peer'; readonly peer: TargetPeer }
   | {
       readonly kind: 'name';
       readonly host: string;
       readonly port: number;
       readonly protocol: SipProtocol;
+      readonly tls?: TlsName;
     }
   | { readonly kind: 'noTransport' }
   | { readonly kind: 'invalid' };
@@ -27,16 +36,24 @@ export function targetOf(text: string): Target {
   const protocol = protocolOf(uri);
   if (protocol === undefined) return { kind: 'noTransport' };
   const host = uri.parameters.get('maddr') ?? uri.host;
-  const port = uri.port ?? defaultSipPort;
+  const port = uri.port ?? (protocol === 'tls' ? defaultTlsPort : defaultSipPort);
+  const tls = protocol === 'tls' ? { tls: tlsNameOf(uri) } : {};
   if (host.toLowerCase() === 'localhost') {
-    return { kind: 'peer', peer: { protocol, address: '127.0.0.1', port } };
+    return { kind: 'peer', peer: { protocol, address: '127.0.0.1', port, ...tls } };
   }
-  if (isIP(host) !== 0) return { kind: 'peer', peer: { protocol, address: host, port } };
-  return { kind: 'name', host, port, protocol };
+  if (isIP(host) !== 0) return { kind: 'peer', peer: { protocol, address: host, port, ...tls } };
+  return { kind: 'name', host, port, protocol, ...tls };
+}
+
+/** The host in the URI counts unless the application names the gateway that it has resolved. */
+function tlsNameOf({ host, parameters }: SipUri): TlsName {
+  const given = parameters.get(tlsHostParameter);
+  const name = given?.replace(/^\[(.*)\]$/, '$1') ?? host;
+  return { name, trunk: parameters.get(tlsTrunkParameter) ?? '' };
 }
 
 function protocolOf(uri: SipUri): SipProtocol | undefined {
   if (uri.scheme === 'sips') return undefined;
   const transport = (uri.parameters.get('transport') ?? 'udp').toLowerCase();
-  return transport === 'udp' || transport === 'tcp' ? transport : undefined;
+  return transport === 'udp' || transport === 'tcp' || transport === 'tls' ? transport : undefined;
 }

@@ -63,6 +63,15 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
     ],
   ),
   ...differ(
+    'bad_transport',
+    'The engine opens TLS connections without any configuration. Nobody listens on this one.',
+    [
+      ['reply NOK', 'fields'],
+      ['reply NOK', 'message'],
+      ['sip 503 INVITE on connection 1', 'added'],
+    ],
+  ),
+  ...differ(
     'client_gone_ringing',
     'The call of an application that has gone is cancelled, and hung up if it is answered nevertheless.',
     [

@@ -1,0 +1,135 @@
+// SIP over connections (TCP or TLS). There's one connection per peer, used in both directions and
+// closed when it's idle. Buffered input and unsent output are limited.
+
+import type { Socket } from 'node:net';
+import type { TimerHandle } from '../transaction/engine-timing.ts';
+import {
+  peerKey,
+  type SipPeer,
+  type TransportHandlers,
+  type TransportOptions,
+} from './sip-peer.ts';
+import { StreamFramer } from './tcp-framing.ts';
+
+/** If a peer stops reading, we disconnect it once this much output has piled up. */
+export const maxUnsentBytes = 4 * 1_024 * 1_024;
+
+export type Connection = {
+  readonly socket: Socket;
+  readonly peer: SipPeer;
+  readonly framer: StreamFramer;
+  lastUsedMs: number;
+  /**
+   * True if the engine has opened the connection, or if a whole message has arrived on it.
+   * Otherwise, the shorter idle time-out applies.
+   */
+  spoken: boolean;
+  timer: TimerHandle | undefined;
+  /** Why the connection is ending. Undefined if the far end closes it without an error. */
+  error: Error | undefined;
+};
+
+type ConnectionOptions = Pick<TransportOptions, 'timers' | 'clock' | 'logger'> & {
+  /** Says in words why a connection ended. Default: no words. */
+  readonly reasonFor?: (error: Error | undefined) => string;
+  /** Keeps a connection open although it's idle. Default: false. */
+  readonly isNeeded?: (peer: SipPeer) => boolean;
+};
+
+export class StreamConnections {
+  readonly #options: ConnectionOptions;
+  readonly #handlers: TransportHandlers;
+  readonly #connections = new Map<string, Connection>();
+  #closed = false;
+
+  constructor(options: ConnectionOptions, handlers: TransportHandlers) {
+    this.#options = options;
+    this.#handlers = handlers;
+  }
+
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  of(peer: SipPeer): Connection | undefined {
+    return this.#connections.get(peerKey(peer));
+  }
+
+  /** Starts to exchange messages over a socket. */
+  adopt(socket: Socket, peer: SipPeer, spoken: boolean): Connection {
+    socket.setNoDelay(true);
+    const connection: Connection = {
+      socket,
+      peer,
+      framer: new StreamFramer(),
+      lastUsedMs: this.#options.clock.now(),
+      spoken,
+      timer: undefined,
+      error: undefined,
+    };
+    const key = peerKey(peer);
+    this.#connections.set(key, connection);
+    this.#armIdle(connection);
+    socket.on('data', (data) => this.#receive(connection, data.toString('latin1')));
+    socket.on('error', (error) => {
+      connection.error = error;
+      this.#options.logger.debug({ err: error }, 'sip connection error');
+    });
+    socket.on('close', () => {
+      this.#options.clock.clearTimer(connection.timer);
+      if (this.#connections.get(key) === connection) this.#connections.delete(key);
+      if (!this.#closed)
+        this.#handlers.onFailure(peer, this.#options.reasonFor?.(connection.error));
+    });
+    return connection;
+  }
+
+  write(connection: Connection, text: string): void {
+    connection.lastUsedMs = this.#options.clock.now();
+    if (connection.socket.writableLength > maxUnsentBytes) {
+      connection.socket.destroy();
+      return;
+    }
+    connection.socket.write(text, 'latin1');
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const connection of [...this.#connections.values()]) connection.socket.destroy();
+  }
+
+  #receive(connection: Connection, chunk: string): void {
+    connection.lastUsedMs = this.#options.clock.now();
+    for (const item of connection.framer.push(chunk)) {
+      switch (item.kind) {
+        case 'message':
+          connection.spoken = true;
+          this.#handlers.onMessage(item.text, connection.peer);
+          break;
+        case 'ping':
+          this.write(connection, '\r\n');
+          break;
+        case 'broken':
+          this.#options.logger.debug({ why: item.why }, 'sip stream cannot be read');
+          connection.socket.destroy(new Error(item.why));
+          return;
+      }
+    }
+  }
+
+  /**
+   * The shorter time-out applies if the connection is silent, or stuck halfway through a message.
+   * Otherwise, anyone could keep a connection open for a long time by sending a few bytes.
+   */
+  #armIdle(connection: Connection): void {
+    const { clock, timers } = this.#options;
+    connection.timer = clock.setTimer(() => {
+      const quietMs = clock.now() - connection.lastUsedMs;
+      const doubtful = !connection.spoken || connection.framer.pendingBytes > 0;
+      const isIdle = quietMs >= (doubtful ? timers.tcpPartialMs : timers.tcpIdleMs);
+      const isNeeded = !doubtful && this.#options.isNeeded?.(connection.peer) === true;
+      if (isIdle && !isNeeded) connection.socket.destroy();
+      else this.#armIdle(connection);
+    }, timers.tcpPartialMs);
+  }
+}
