@@ -84,17 +84,32 @@ export type MediaObserver = { observe(event: MediaEvent): void };
 /** The two variants of G.711 (µ-law and A-law), which every carrier supports. */
 export type VoiceCodec = 'PCMU' | 'PCMA';
 
+/**
+ * Whether a leg's audio is encrypted (SRTP with the keys in the SDP, RFC 4568).
+ * - rtp: never.
+ * - srtp: if the far end accepts it (RFC 8643).
+ * - srtp-required: always; a far end that doesn't accept it can't be called.
+ */
+export const mediaEncryptions = ['rtp', 'srtp', 'srtp-required'] as const;
+export type MediaEncryption = (typeof mediaEncryptions)[number];
+
+/** What we offer to the far end. */
+export type MediaOffer = {
+  /** In order of preference. */
+  readonly codecs: readonly VoiceCodec[];
+  readonly encryption: MediaEncryption;
+};
+
 export type MediaPort = {
   /**
-   * Opens a port pair with its sockets. Offers `codecs` in the given order. Default: both codecs,
-   * µ-law first.
+   * Opens a port pair with its sockets. Default: both codecs, µ-law first, without encryption.
    *
    * @returns undefined if no port is free or the sockets can't be opened (logged)
    */
   open(
     callId: CallId,
     observer: MediaObserver,
-    codecs?: readonly VoiceCodec[],
+    offer?: MediaOffer,
   ): Promise<MediaSession | undefined>;
 };
 
@@ -126,10 +141,7 @@ export type MediaSession = {
    *
    * @returns undefined if no session can be opened
    */
-  openPartner(
-    observer: MediaObserver,
-    codecs: readonly VoiceCodec[],
-  ): Promise<PartnerSession | undefined>;
+  openPartner(observer: MediaObserver, offer: MediaOffer): Promise<PartnerSession | undefined>;
   /** Closes the sockets and, once its port is drained, returns the port to the pool. Idempotent. */
   close(): void;
 };

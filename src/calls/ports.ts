@@ -10,7 +10,7 @@ import type { KeyTransport } from './keys/keys.ts';
 import type { FailedAttempt } from './life/call-contract.ts';
 import type { CallStep } from './life/call-step.ts';
 import type { Cause, EndFacts } from './life/end-facts.ts';
-import type { VoiceCodec } from './media.ts';
+import type { MediaOffer } from './media.ts';
 import type { Sound } from './playback/playback.ts';
 import type { NumberedStream, StreamSettings } from './stream/stream.ts';
 import type { Transfer } from './transfer/transfer.ts';
@@ -20,8 +20,8 @@ export type Clock = { now(): Date };
 // ── SIP ──────────────────────────────────────────────────────────────────────────────────────────
 
 export type SipPort = {
-  /** Codecs to offer to the trunk's carrier, in the carrier's order of preference. */
-  codecsFor(trunk: string | undefined): readonly VoiceCodec[];
+  /** What to offer to the trunk's carrier. */
+  offerFor(trunk: string | undefined): MediaOffer;
   /** How the trunk's carrier expects to receive key presses. */
   keysFor(trunk: string | undefined): KeyTransport;
   /**

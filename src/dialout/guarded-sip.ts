@@ -63,7 +63,7 @@ export function guardSip(
   };
 
   return {
-    codecsFor: (trunk) => sip.codecsFor(trunk),
+    offerFor: (trunk) => sip.offerFor(trunk),
     keysFor: (trunk) => sip.keysFor(trunk),
     endOrphan: (orphan) => sip.endOrphan(orphan),
     place,

@@ -23,6 +23,7 @@ export type StreamMetric = {
 export type MediaMetric = {
   readonly packetsReceived: number;
   readonly packetsDiscarded: number;
+  readonly packetsForged: number;
   readonly packetsLate: number;
   readonly packetsSent: number;
   readonly packetsUnsent: number;
@@ -59,6 +60,10 @@ const rtpCounters = {
   packetsDiscarded: [
     'offhook_rtp_packets_discarded_total',
     'Packets that were not RTP or RTCP, had a different payload type from the agreed one, or came from another source',
+  ],
+  packetsForged: [
+    'offhook_rtp_packets_forged_total',
+    'Discarded packets of encrypted calls whose authentication tag was wrong',
   ],
   packetsLate: ['offhook_rtp_packets_late_total', 'RTP packets that arrived too late to be used'],
   packetsSent: ['offhook_rtp_packets_sent_total', 'RTP packets to far ends'],

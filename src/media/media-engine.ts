@@ -174,7 +174,9 @@ export class MediaEngine {
         scratch: this.#scratch,
         counts: this.#counts,
         ssrc: random.readUInt32BE(0),
-        firstSequence: random.readUInt16BE(4),
+        // Below 2^15, so that lost first packets can't hide a wrap from the far end's rollover
+        // counter (RFC 3711, section 3.3.1).
+        firstSequence: random.readUInt16BE(4) >>> 1,
         firstTimestamp: random.readUInt32BE(6),
       },
       {
@@ -307,6 +309,7 @@ export class MediaEngine {
       idlePorts: this.#pool.resting,
       packetsReceived: this.#counts.received,
       packetsDiscarded: this.#counts.discarded,
+      packetsForged: this.#counts.forged,
       packetsSent: this.#counts.sent,
       packetsUnsent: this.#counts.unsent,
       packetsLate: this.#counts.jitter.late,

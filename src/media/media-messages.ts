@@ -105,6 +105,8 @@ export type MediaStatistics = {
    * someone other than the far end.
    */
   readonly packetsDiscarded: number;
+  /** Discarded packets of encrypted calls whose authentication tag was wrong. */
+  readonly packetsForged: number;
   readonly packetsSent: number;
   /** Packets that we couldn't send because their tick ran over 60 ms late. */
   readonly packetsUnsent: number;

@@ -3,7 +3,7 @@
 // SDP.
 
 import { isIP, isIPv6 } from 'node:net';
-import type { MediaPort, VoiceCodec } from '../calls/media.ts';
+import type { MediaOffer, MediaPort } from '../calls/media.ts';
 import type { Logger } from '../lib/logger.ts';
 import { siblingModule } from '../lib/threads/worker-threads.ts';
 import type { MediaStatistics, StreamWorkerData } from './media-messages.ts';
@@ -21,7 +21,7 @@ const defaultPortDrainMs = 5_000;
 
 const noStreams: StreamWorkerData = { bufferBytes: 0, allowedNetworks: [] };
 
-const bothCodecs: readonly VoiceCodec[] = ['PCMU', 'PCMA'];
+const defaultOffer: MediaOffer = { codecs: ['PCMU', 'PCMA'], encryption: 'rtp' };
 
 export type MediaPortOptions = {
   /** IP literal to which we bind the sockets. */
@@ -73,14 +73,14 @@ export function createMediaPort(options: MediaPortOptions): MediaGateway {
   const workers = startWorkers(options);
   const ipVersion = isIPv6(host) ? 6 : 4;
   return {
-    async open(callId, observer, codecs = bothCodecs) {
+    async open(callId, observer, offer = defaultOffer) {
       const worker = leastLoaded(workers);
       const opened = await worker?.open(observer);
       if (worker === undefined || opened === undefined) {
         logger.warn({ callId }, 'no media session for the call');
         return undefined;
       }
-      return createMediaSession({ ...opened, worker, publicHost, ipVersion, codecs });
+      return createMediaSession({ ...opened, worker, publicHost, ipVersion, offer });
     },
     async ready() {
       const started = await Promise.all(workers.map((worker) => worker.whenReady()));
@@ -169,6 +169,7 @@ const zeroStatistics: MediaStatistics = {
   idlePorts: 0,
   packetsReceived: 0,
   packetsDiscarded: 0,
+  packetsForged: 0,
   packetsSent: 0,
   packetsUnsent: 0,
   packetsLate: 0,

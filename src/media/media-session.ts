@@ -2,9 +2,10 @@
 // worker that owns the session's sockets.
 
 import { randomBytes } from 'node:crypto';
-import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/media.ts';
+import type { MediaOffer, MediaSession, PartnerSession } from '../calls/media.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
 import { answerOffer, buildOffer, firstOfferShape, type LocalMedia, readAnswer } from './sdp.ts';
+import { newCryptoLines } from './srtp/sdes.ts';
 
 export type MediaSessionOptions = {
   readonly id: number;
@@ -14,8 +15,7 @@ export type MediaSessionOptions = {
   readonly port: number;
   /** IP version of the sockets. They can't reach addresses of the other version. */
   readonly ipVersion: 4 | 6;
-  /** Codecs to offer, in order of preference. */
-  readonly codecs: readonly VoiceCodec[];
+  readonly offer: MediaOffer;
 };
 
 export function createMediaSession(options: MediaSessionOptions): MediaSession {
@@ -23,7 +23,8 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   const local: LocalMedia = {
     address: options.publicHost,
     port: options.port,
-    codecs: options.codecs,
+    ...options.offer,
+    crypto: options.offer.encryption === 'rtp' ? [] : newCryptoLines(),
     // RFC 3264, section 5, limits the id to 62 bits. We use just 48, which are unique enough and
     // fit into any parser's integer type.
     sessionId: String(randomBytes(6).readUIntBE(0, 6)),
@@ -32,7 +33,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   const offerSdp = buildOffer(local, version);
   let currentSdp = offerSdp;
   let acceptsKeys = false;
-  let shape = firstOfferShape;
+  let shape = firstOfferShape(local);
 
   const keepVersion = (build: (version: number) => string): string => {
     // RFC 3264, section 8: the version grows by one if, and only if, anything else has changed.
@@ -45,7 +46,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   return {
     offerSdp,
     applyAnswer(sdp, phase) {
-      const remote = readAnswer(sdp, ipVersion, shape.numbers);
+      const remote = readAnswer(sdp, ipVersion, shape.numbers, local);
       if (remote === undefined) return false;
       acceptsKeys = remote.keyPayloadType !== undefined;
       worker.setRemote(id, remote, phase);
@@ -62,9 +63,9 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
       return keepVersion(answer.build);
     },
     offerAgain: () => keepVersion((next) => buildOffer(local, next, shape)),
-    async openPartner(observer, codecs) {
+    async openPartner(observer, offer) {
       const opened = await worker.open(observer);
-      return opened && createPartner(id, { ...options, ...opened, codecs });
+      return opened && createPartner(id, { ...options, ...opened, offer });
     },
     close: () => worker.close(id),
   };

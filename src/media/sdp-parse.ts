@@ -10,6 +10,8 @@ const maxSdpCharacters = 16_384;
 /** Lines longer than this are WebRTC candidates, or fmtp lines for codecs that we don't support. */
 const maxLineCharacters = 512;
 const maxLines = 400;
+/** Two suites need two lines. Some far ends offer every suite that they know. */
+const maxCryptoLines = 16;
 /**
  * Audio, fax and video only need three lines. We limit the number because our answer repeats every
  * line in the offer.
@@ -17,7 +19,7 @@ const maxLines = 400;
 const maxMediaLines = 16;
 
 const usedLines =
-  /^(?:[ocm]=|v=|a=(?:rtpmap|rtcp|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)|t=)/;
+  /^(?:[ocm]=|v=|a=(?:rtpmap|rtcp|crypto|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)|t=)/;
 
 export const directions = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as const;
 export type Direction = (typeof directions)[number];
@@ -47,6 +49,8 @@ export type SdpMedia = {
     readonly encoding: string;
     readonly clockRateHz?: number;
   }[];
+  /** The values of `a=crypto`, in order. */
+  readonly crypto: readonly string[];
 };
 
 export type Sdp = {
@@ -71,6 +75,13 @@ const rtcp = z
   .optional()
   .catch(undefined);
 
+const crypto = z.object({
+  id: z.coerce.string(),
+  suite: z.coerce.string(),
+  config: z.coerce.string(),
+  sessionConfig: z.coerce.string().default(''),
+});
+
 const media = z.object({
   type: z.string(),
   port: portNumber,
@@ -80,6 +91,7 @@ const media = z.object({
   direction,
   rtcp,
   rtp: z.array(z.unknown()).default([]),
+  crypto: z.array(crypto).default([]).catch([]),
 });
 
 const description = z.object({
@@ -112,8 +124,15 @@ function normaliseLine(line: string): string {
   if (trimmed.startsWith('m=')) {
     return trimmed.replace(/^(m=\S+ \d+)\/\d+ /, '$1 ').replace(/ +/g, ' ');
   }
+  // sdp-transform keeps only the first of several parameters after the key.
+  if (trimmed.startsWith('a=crypto:')) {
+    const [tag = '', suite = '', key = '', ...parameters] = trimmed.split(/ +/);
+    return `${tag} ${suite} ${key} ${parameters.join(parameterSeparator)}`.trimEnd();
+  }
   return trimmed;
 }
+
+const parameterSeparator = ',';
 
 function parseQuietly(text: string): unknown {
   try {
@@ -145,6 +164,11 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
         },
       ];
     }),
+    crypto: line.crypto
+      .slice(0, maxCryptoLines)
+      .map(({ id, suite, config, sessionConfig }) =>
+        [id, suite, config, ...sessionConfig.split(parameterSeparator)].join(' ').trimEnd(),
+      ),
   };
 }
 

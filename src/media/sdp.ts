@@ -11,6 +11,15 @@ import {
   type SdpAddress,
   type SdpMedia,
 } from './sdp-parse.ts';
+import {
+  acceptedEncryption,
+  cryptoAttributes,
+  type Encryption,
+  noEncryption,
+  type OurEncryption,
+  offeredEncryption,
+  type SrtpKeys,
+} from './srtp/negotiation.ts';
 
 export const comfortNoisePayloadType = 13;
 const telephoneEventPayloadType = 101;
@@ -30,7 +39,7 @@ const usualNumbers: PayloadNumbers = {
 const codecs: readonly Codec[] = ['PCMU', 'PCMA'];
 const codecEncodings: Readonly<Record<string, Codec>> = { pcmu: 'PCMU', pcma: 'PCMA' };
 
-export type LocalMedia = {
+export type LocalMedia = OurEncryption & {
   readonly address: string;
   readonly port: number;
   /** Session id for the o= line, in decimal digits. */
@@ -69,6 +78,8 @@ export type RemoteMedia = {
   readonly telephoneEvents: readonly number[];
   /** The payload type that the far end has declared for keys. Absent if it doesn't accept keys. */
   readonly keyPayloadType?: number;
+  /** Absent if the audio isn't encrypted. */
+  readonly srtp?: SrtpKeys;
 };
 
 /**
@@ -84,17 +95,28 @@ export type OfferShape = {
   readonly numbers: PayloadNumbers;
 };
 
-export const firstOfferShape: OfferShape = {
-  lines: [undefined],
-  protocol: 'RTP/AVP',
-  numbers: usualNumbers,
-};
+export function firstOfferShape({ encryption }: OurEncryption): OfferShape {
+  return {
+    lines: [undefined],
+    // RFC 8643: a far end that can't encrypt ignores the keys in a line of RTP/AVP.
+    protocol: encryption === 'srtp-required' ? 'RTP/SAVP' : 'RTP/AVP',
+    numbers: usualNumbers,
+  };
+}
 
 /** Offers everything that we support, and audio in both directions. */
-export function buildOffer(local: LocalMedia, version: number, shape = firstOfferShape): string {
+export function buildOffer(
+  local: LocalMedia,
+  version: number,
+  shape = firstOfferShape(local),
+): string {
   const encodings: readonly Encoding[] = [...local.codecs, 'telephone-event'];
   const formats = encodings.map((encoding) => ({ payloadType: shape.numbers[encoding], encoding }));
-  const audio = [...audioLines(local.port, shape.protocol, formats), 'a=sendrecv'];
+  const audio = [
+    ...audioLines(local.port, shape.protocol, formats),
+    ...cryptoAttributes(local),
+    'a=sendrecv',
+  ];
   return buildDescription(
     local,
     version,
@@ -110,9 +132,11 @@ export function readAnswer(
   text: string,
   ipVersion: 4 | 6,
   numbers = usualNumbers,
+  ours = noEncryption,
 ): RemoteMedia | undefined {
   const sdp = parseSdp(text);
-  return sdp && findUsable(sdp, ipVersion, numbers)?.remote;
+  const encryptionOf = (line: SdpMedia) => acceptedEncryption(line, ours);
+  return sdp && findUsable(sdp, { ipVersion, numbers, encryptionOf })?.remote;
 }
 
 /** Whether a new description changes the far end's address or the audio directions. */
@@ -144,13 +168,15 @@ export function answerOffer(
   text: string,
   local: LocalMedia,
   ipVersion: 4 | 6,
-  before = firstOfferShape,
+  before = firstOfferShape(local),
 ): ReofferAnswer | undefined {
   const sdp = parseSdp(text);
   if (sdp === undefined) return undefined;
-  const found = findUsable(sdp, ipVersion, before.numbers);
+  const { numbers } = before;
+  const encryptionOf = (line: SdpMedia) => offeredEncryption(line, local);
+  const found = findUsable(sdp, { ipVersion, numbers, encryptionOf });
   if (found === undefined) return undefined;
-  const { remote, chosen } = found;
+  const { remote, chosen, encryption } = found;
   const { protocol } = chosen;
   // RFC 3264, section 6: the answer contains every m= line in the offer's order. Setting a line's
   // port to zero rejects it.
@@ -161,13 +187,14 @@ export function answerOffer(
   );
   const audio = [
     ...audioLines(local.port, protocol, supportedFormats(chosen)),
+    ...encryption.answer,
     `a=${ourDirection(remote)}`,
   ];
   const mediaLines = lines.flatMap((line) => line ?? audio);
   return {
     remote,
     build: (version) => buildDescription(local, version, mediaLines),
-    shape: { lines, protocol, numbers: nextNumbers(before.numbers, chosen) },
+    shape: { lines, protocol, numbers: nextNumbers(numbers, chosen) },
   };
 }
 
@@ -195,14 +222,23 @@ function freeNumber(taken: ReadonlySet<number>): number {
   return number;
 }
 
+type Usable = {
+  readonly ipVersion: 4 | 6;
+  readonly numbers: PayloadNumbers;
+  /** Returns undefined if we can't accept how the line is encrypted. */
+  readonly encryptionOf: (line: SdpMedia) => Encryption | undefined;
+};
+
 function findUsable(
   sdp: Sdp,
-  ipVersion: 4 | 6,
-  numbers: PayloadNumbers,
-): { remote: RemoteMedia; chosen: SdpMedia } | undefined {
+  { ipVersion, numbers, encryptionOf }: Usable,
+): { remote: RemoteMedia; chosen: SdpMedia; encryption: Encryption } | undefined {
   for (const chosen of sdp.media) {
-    const remote = readAudio(sdp, chosen, ipVersion, numbers);
-    if (remote !== undefined) return { remote, chosen };
+    const audio = readAudio(sdp, chosen, ipVersion, numbers);
+    const encryption = encryptionOf(chosen);
+    if (audio === undefined || encryption === undefined) continue;
+    const { srtp } = encryption;
+    return { remote: srtp === undefined ? audio : { ...audio, srtp }, chosen, encryption };
   }
   return undefined;
 }
@@ -260,11 +296,11 @@ function rtcpAddress({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rt
 }
 
 /**
- * Checks that the line is RTP audio that we support, which RTP/SAVP isn't. RTP/AVPF is fine,
- * because it only adds feedback, which we needn't send.
+ * Checks that the line is RTP audio. RTP/AVPF and RTP/SAVPF are fine, because they only add
+ * feedback, which we needn't send.
  */
 function isRtpAudio(line: SdpMedia): boolean {
-  return line.type === 'audio' && line.port !== 0 && /^RTP\/AVPF?$/i.test(line.protocol);
+  return line.type === 'audio' && line.port !== 0 && /^RTP\/S?AVPF?$/i.test(line.protocol);
 }
 
 function isVoice(format: Format): format is Format & { readonly encoding: Codec } {

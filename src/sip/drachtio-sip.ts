@@ -5,7 +5,7 @@
 import type { SipCapture } from '../calls/capture/capture.ts';
 import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type { KeyTransport } from '../calls/keys/keys.ts';
-import type { VoiceCodec } from '../calls/media.ts';
+import type { MediaOffer } from '../calls/media.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
 import type { DrachtioServer } from '../config.ts';
 import { Changes } from '../lib/changes.ts';
@@ -148,9 +148,9 @@ class DrachtioPool implements DrachtioSip {
     );
   }
 
-  codecsFor(trunk: string | undefined): readonly VoiceCodec[] {
-    const { trunks } = this.#options;
-    return (trunk === undefined ? undefined : trunks.get(trunk))?.codecs ?? ['PCMU', 'PCMA'];
+  offerFor(name: string | undefined): MediaOffer {
+    const trunk = name === undefined ? undefined : this.#options.trunks.get(name);
+    return { codecs: trunk?.codecs ?? ['PCMU', 'PCMA'], encryption: trunk?.media ?? 'rtp' };
   }
 
   keysFor(trunk: string | undefined): KeyTransport {

@@ -46,7 +46,13 @@ describe('the metrics of media', () => {
       ...{ bytesDropped: 0, underruns: 1, reconnects: 4, messagesIgnored: 5, heldBytes: 16_000 },
     };
     const rtp = {
-      ...{ packetsReceived: 900, packetsDiscarded: 8, packetsLate: 7, packetsSent: 800 },
+      ...{
+        packetsReceived: 900,
+        packetsDiscarded: 8,
+        packetsForged: 5,
+        packetsLate: 7,
+        packetsSent: 800,
+      },
       ...{ packetsUnsent: 6, ticksLate: 3, framesLate: 12 },
     };
     const metrics = createMetrics({ media: async () => ({ ...rtp, streams: counted }) });

@@ -36,7 +36,13 @@ beforeAll(async () => {
   const gateway = { trunk: 'carrier', gateway: 'sip.example', isUp: true };
   const streams = { open: 0, framesSent: 0, framesDropped: 0, bytesReceived: 0, bytesPlayed: 0 };
   const more = { bytesDropped: 0, underruns: 0, reconnects: 0, messagesIgnored: 0, heldBytes: 0 };
-  const packets = { packetsReceived: 0, packetsDiscarded: 0, packetsLate: 0, packetsSent: 0 };
+  const packets = {
+    packetsReceived: 0,
+    packetsDiscarded: 0,
+    packetsForged: 0,
+    packetsLate: 0,
+    packetsSent: 0,
+  };
   const late = { packetsUnsent: 0, ticksLate: 0, framesLate: 0 };
   const all = createMetrics({
     gateways: () => [gateway],

@@ -8,6 +8,8 @@ const local = {
   address: '192.0.2.10',
   port: 20_000,
   codecs: ['PCMU', 'PCMA'] as const,
+  encryption: 'rtp' as const,
+  crypto: [],
   sessionId: '77',
 };
 

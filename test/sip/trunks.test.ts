@@ -40,6 +40,7 @@ describe('trunks.yaml', () => {
       passHeaders: ['diversion', 'x-campaign'],
       dtmf: 'rtp',
       codecs: ['PCMU', 'PCMA'],
+      media: 'rtp',
       limits: { callsPerSecond: 20, maxConcurrentCalls: 40 },
     });
     expect(trunks.get('beta')).toMatchObject({
@@ -123,6 +124,11 @@ describe('trunks.yaml', () => {
       'an identity that is asserted twice',
       `${minimal}    assertedIdentity: caller\n    headers:\n      p-asserted-identity: x\n`,
       /^trunks\.yaml:7: trunks\[0\]\.headers\.p-asserted-identity: is set by assertedIdentity/,
+    ],
+    [
+      'encrypted audio whose keys anybody on the path can read',
+      `${minimal}    media: srtp-required\n`,
+      /^trunks\.yaml:5: trunks\[0\]\.media: srtp-required needs transport: tls in every gateway/,
     ],
     [
       'registration without credentials',

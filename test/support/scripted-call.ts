@@ -127,7 +127,7 @@ export function scriptCall(options: ScriptOptions = {}) {
   const ports: CallPorts = {
     transfers: {
       sip: {
-        codecsFor: () => ['PCMU'],
+        offerFor: () => ({ codecs: ['PCMU'], encryption: 'rtp' }),
         keysFor: () => 'rtp',
         place: (...given) => ports.sip.place(...given),
         endOrphan: async () => 'gone',
@@ -173,7 +173,7 @@ export function scriptCall(options: ScriptOptions = {}) {
       },
     },
     sip: {
-      codecsFor: () => ['PCMU', 'PCMA'],
+      offerFor: () => ({ codecs: ['PCMU', 'PCMA'], encryption: 'rtp' }),
       keysFor: () => 'rtp',
       place: (request, observer) => {
         if (options.brokenSip === true) throw new Error('a defect');

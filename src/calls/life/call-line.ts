@@ -221,11 +221,11 @@ class Line {
 
   async #openMedia(): Promise<MediaSession | undefined> {
     try {
-      const codecs = this.#ports.sip.codecsFor(this.#call.request.trunk);
+      const offer = this.#ports.sip.offerFor(this.#call.request.trunk);
       return await this.#ports.media.open(
         this.#call.callId,
         { observe: (event) => this.#observeMedia(event) },
-        codecs,
+        offer,
       );
     } catch {
       // The media port has already logged the reason. To the call, this is the same as having no

@@ -108,7 +108,7 @@ export class CallBridge implements OngoingTransfer {
     const partner = isWanted()
       ? await this.#session.openPartner(
           { observe: (event) => this.#observeMedia(event) },
-          sip.codecsFor(trunk),
+          sip.offerFor(trunk),
         )
       : undefined;
     if (partner === undefined || !isWanted()) {

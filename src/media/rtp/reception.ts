@@ -5,11 +5,12 @@
 import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { decodeTable } from '../g711.ts';
 import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from '../sdp.ts';
+import { type Rejection, receiverFor, type SrtpReceiver } from '../srtp/srtp-receiver.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
 import { JitterBuffer } from './jitter-buffer.ts';
 import type { Listeners } from './listeners.ts';
 import { CurrentSsrc, type RemoteSource } from './remote-source.ts';
-import { readRtcpSender, readRtp } from './rtp-packet.ts';
+import { isRtcp, readRtcpSender, readRtp } from './rtp-packet.ts';
 import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
 
@@ -33,6 +34,8 @@ export class Reception {
    */
   #envelope: EnvelopeRecorder | undefined;
   #isConnected = false;
+  /** Undefined unless the far end encrypts its audio. */
+  #srtp: SrtpReceiver | undefined;
   /** Undefined unless a listener needs frames. */
   #jitter: JitterBuffer | undefined;
   #quietFrames = 0;
@@ -70,6 +73,7 @@ export class Reception {
     const isAnswer = envelope !== undefined && this.#envelope === undefined;
     const mayHaveMoved = before === undefined || isAnswer || hasMoved(before, remote);
     this.#remote = remote;
+    this.#srtp = receiverFor(remote.srtp?.theirs, this.#srtp);
     this.#envelope ??= envelope;
     this.#quietFrames = 0;
     this.#kinds.clear();
@@ -102,9 +106,26 @@ export class Reception {
     this.#partner = undefined;
   }
 
-  receive(packet: Uint8Array, address: string, port: number): void {
+  receive(datagram: Uint8Array, address: string, port: number): void {
+    // Some far ends send RTCP to the audio's port, although nobody has negotiated that (RFC 5761).
+    if (isRtcp(datagram)) {
+      this.receiveRtcp(datagram, address, port);
+      return;
+    }
+    const packet = this.#srtp === undefined ? datagram : this.#srtp.unprotect(datagram);
+    if (typeof packet === 'string') this.#reject(packet);
+    else this.#receivePlain(packet, address, port);
+  }
+
+  #reject(rejection: Rejection): void {
+    const { counts } = this.#options;
+    counts.discarded += 1;
+    if (rejection === 'forged') counts.forged += 1;
+  }
+
+  #receivePlain(packet: Uint8Array, address: string, port: number): void {
     if (!this.#isFromFarEnd(packet, address, port)) {
-      this.receiveRtcp(packet, address, port);
+      this.#options.counts.discarded += 1;
       return;
     }
     const { counts, scratch } = this.#options;
@@ -131,7 +152,12 @@ export class Reception {
    * person is silent.
    */
   receiveRtcp(datagram: Uint8Array, address: string, port: number): void {
-    const sender = readRtcpSender(datagram);
+    const packet = this.#srtp === undefined ? datagram : this.#srtp.unprotectRtcp(datagram);
+    if (typeof packet === 'string') {
+      this.#reject(packet);
+      return;
+    }
+    const sender = readRtcpSender(packet);
     if (sender !== undefined && this.#source.reportsFrom(address, port, sender)) {
       this.#quietFrames = 0;
     } else this.#options.counts.discarded += 1;

@@ -50,12 +50,25 @@ export function readRtp(packet: Uint8Array, header: RtpHeader): boolean {
   return findPayload(packet, first, header);
 }
 
-function findPayload(packet: Uint8Array, first: number, header: RtpHeader): boolean {
+/**
+ * Returns where the payload begins, after the CSRCs and the extension, which SRTP doesn't encrypt.
+ * @returns -1 if the bytes aren't an RTP packet
+ */
+export function payloadStartOf(packet: Uint8Array): number {
+  if (packet.length < rtpHeaderBytes) return -1;
+  const first = packet[0] as number;
+  if (first >> 6 !== 2) return -1;
   let start = rtpHeaderBytes + (first & 0x0f) * 4;
   if ((first & 0x10) !== 0) {
-    if (packet.length < start + 4) return false;
+    if (packet.length < start + 4) return -1;
     start += 4 + uint16(packet, start + 2) * 4;
   }
+  return start <= packet.length ? start : -1;
+}
+
+function findPayload(packet: Uint8Array, first: number, header: RtpHeader): boolean {
+  const start = payloadStartOf(packet);
+  if (start < 0) return false;
   let end = packet.length;
   if ((first & 0x20) !== 0) {
     const padding = packet[end - 1] as number;
@@ -120,6 +133,15 @@ export function sequenceDistance(a: number, b: number): number {
 //   0                   1                   2                   3
 //   |V=2|P|   RC    |  SR=200, RR=201   |  length in words, less one  |
 //   |                      SSRC of the sender                         |
+
+/**
+ * Tells RTCP from RTP on the same port by the packet's type, which SRTP doesn't encrypt (RFC 5761,
+ * section 4).
+ */
+export function isRtcp(datagram: Uint8Array): boolean {
+  const type = datagram[1] ?? 0;
+  return type >= 192 && type <= 223;
+}
 
 const senderReport = 200;
 const receiverReport = 201;

@@ -36,6 +36,8 @@ export type PacketKind = 'PCMU' | 'PCMA' | 'event' | 'noise';
 export type RtpCounts = {
   received: number;
   discarded: number;
+  /** Discarded packets of encrypted calls whose tag was wrong. */
+  forged: number;
   sent: number;
   /** Packets that we couldn't send because the clock was late. */
   unsent: number;
@@ -48,6 +50,7 @@ export function createRtpCounts(): RtpCounts {
   return {
     received: 0,
     discarded: 0,
+    forged: 0,
     sent: 0,
     unsent: 0,
     framesLate: 0,

@@ -7,6 +7,7 @@ import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { powerOf } from '../g711.ts';
 import { SoundPlayer } from '../playout/sound-player.ts';
 import type { RemoteMedia } from '../sdp.ts';
+import { type SrtpSender, senderFor } from '../srtp/srtp-sender.ts';
 import { KeySender } from './key-sender.ts';
 import { type RtpHeader, rtpHeaderBytes } from './rtp-packet.ts';
 import { RtpRelay } from './rtp-relay.ts';
@@ -36,6 +37,8 @@ export class Transmission {
    */
   #remote: RemoteMedia | undefined;
   #envelope: EnvelopeRecorder | undefined;
+  /** Undefined unless the audio is encrypted. */
+  #srtp: SrtpSender | undefined;
   #soundPower = 0;
 
   constructor(options: RtpSessionOptions, sink: TransmissionSink) {
@@ -64,6 +67,7 @@ export class Transmission {
   apply(remote: RemoteMedia, envelope: EnvelopeRecorder, mayHaveMoved: boolean): void {
     this.#remote = remote;
     this.#envelope = envelope;
+    this.#srtp = senderFor(remote.srtp?.ours, this.#srtp);
     if (mayHaveMoved) this.#silence.restart();
   }
 
@@ -153,6 +157,6 @@ export class Transmission {
 
   #send(packet: Uint8Array): void {
     this.#counts.sent += 1;
-    this.#sink.send(packet);
+    this.#sink.send(this.#srtp?.protect(packet) ?? packet);
   }
 }

@@ -3,6 +3,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { headerName, isReservedHeader, maxAddedBytes } from '../../calls/caller/added-headers.ts';
+import { mediaEncryptions } from '../../calls/media.ts';
 import { gatewayName } from './gateway-name.ts';
 import { rewriteSchema } from './rewrite.ts';
 
@@ -119,6 +120,7 @@ const trunkSchema = z.strictObject({
     .array(z.enum(['PCMU', 'PCMA']))
     .min(1)
     .default(['PCMU', 'PCMA']),
+  media: z.enum(mediaEncryptions).default('rtp'),
   dtmf: z.enum(['rtp', 'info']).default('rtp'),
   callsPerSecond: z.number().min(0.01).max(10_000).optional(),
   maxConcurrentCalls: z.int().min(1).max(1_000_000).optional(),
@@ -152,6 +154,7 @@ export function crossFieldProblems(
       ...tlsProblems(entry, index, surroundings.engine),
       ...identityProblems(entry, index),
       ...registrationProblems(entry, index),
+      ...mediaProblems(entry, index),
     ]),
   ];
 }
@@ -241,6 +244,19 @@ function registrationProblems({ register, auth }: TrunkEntry, index: number): re
         },
       ]
     : [];
+}
+
+/** The SDP contains the keys, so without TLS anybody on the path could read them. */
+function mediaProblems({ media, gateways }: TrunkEntry, index: number): readonly Problem[] {
+  const isSafe = media === 'rtp' || gateways.every(({ transport }) => transport === 'tls');
+  return isSafe
+    ? []
+    : [
+        {
+          path: ['trunks', index, 'media'],
+          message: `${media} needs transport: tls in every gateway, because the SIP messages contain the keys`,
+        },
+      ];
 }
 
 function identityProblems(

@@ -4,7 +4,7 @@
 import { LineCounter, parseDocument } from 'yaml';
 import type { TrunkLimits } from '../../calls/dialout-ports.ts';
 import type { KeyTransport } from '../../calls/keys/keys.ts';
-import type { VoiceCodec } from '../../calls/media.ts';
+import type { MediaEncryption, VoiceCodec } from '../../calls/media.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import { lineOf, messageOf } from '../../lib/yaml-issues.ts';
 import type { GatewayAddress } from './gateway-name.ts';
@@ -71,6 +71,7 @@ export type Trunk = {
    */
   readonly passHeaders: readonly string[];
   readonly codecs: readonly VoiceCodec[];
+  readonly media: MediaEncryption;
   /** How keys are sent. */
   readonly dtmf: KeyTransport;
   /** Default: unlimited. */
@@ -165,6 +166,7 @@ export function builtInTrunk(name: string, gateway: GatewayAddress): Trunk {
     headers: {},
     passHeaders: [],
     codecs: ['PCMU', 'PCMA'],
+    media: 'rtp',
     dtmf: 'rtp',
   };
 }
@@ -265,6 +267,7 @@ function trunkOf(
     headers: entry.headers,
     passHeaders: entry.passHeaders.map((name) => name.toLowerCase()),
     codecs: entry.codecs,
+    media: entry.media,
     dtmf: entry.dtmf,
     ...limitsOf(entry),
   };

@@ -34,7 +34,7 @@ function rig(maxConcurrent = 10) {
         }),
       },
       sip: {
-        codecsFor: () => ['PCMU'],
+        offerFor: () => ({ codecs: ['PCMU'], encryption: 'rtp' }),
         keysFor: () => 'rtp',
         place: (_request, observer) => {
           legs.push(observer);

@@ -49,7 +49,10 @@ async function relayed(count: number, ms: number): Promise<void> {
   const gatewayPorts: number[] = [];
   for (let index = 0; index < count; index += 1) {
     const person = await port.open(`call-${index}` as CallId, nothing);
-    const partner: PartnerSession | undefined = await person?.openPartner(nothing, ['PCMU']);
+    const partner: PartnerSession | undefined = await person?.openPartner(nothing, {
+      codecs: ['PCMU'],
+      encryption: 'rtp',
+    });
     if (person === undefined || partner === undefined) throw new Error('no media session');
     person.applyAnswer(sdpOf(ports[index * 2] ?? 0), 'answer');
     partner.applyAnswer(sdpOf(ports[index * 2 + 1] ?? 0), 'answer');

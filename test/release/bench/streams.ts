@@ -96,7 +96,7 @@ async function openStream(
     },
   };
   const callId = `call-${index}` as CallId;
-  const session = await port.open(callId, observer, ['PCMU']);
+  const session = await port.open(callId, observer, { codecs: ['PCMU'], encryption: 'rtp' });
   if (session === undefined) throw new Error('no media session');
   const settings: StreamSettings = {
     ...streamIdsOf({ appId: 'app-bench', callId, request: {} }),

@@ -1,0 +1,71 @@
+// Finds the index of a received packet, and recognises replayed packets (RFC 3711, sections 3.3.1
+// and 3.3.2). The index is the 16-bit sequence number, preceded by a rollover counter. The counter
+// is never sent, and says how often the sequence number has wrapped.
+
+/** Packets further back than this count as replayed. RFC 3711 requires at least 64. */
+const windowPackets = 128;
+const sequences = 0x1_0000;
+const halfCircle = 0x8000;
+/** The index has 48 bits. A call would reach the last one after 178,000 years. */
+const indexes = 2 ** 48;
+
+export class PacketOrder {
+  /** The highest index so far. -1 before the first packet. */
+  #highest = -1;
+  /** Bit n of word w is set if the packet 32w + n before the highest has arrived. */
+  readonly #seen = new Uint32Array(windowPackets / 32);
+
+  /**
+   * Guesses the index of a packet from its sequence number: the one nearest to the highest.
+   * @returns undefined if the packet would be older than the stream
+   */
+  indexOf(sequence: number): number | undefined {
+    if (this.#highest < 0) return sequence;
+    const highestSequence = this.#highest % sequences;
+    let index = this.#highest - highestSequence + sequence;
+    if (sequence - highestSequence > halfCircle) index -= sequences;
+    else if (highestSequence - sequence > halfCircle) index += sequences;
+    return index < 0 || index >= indexes ? undefined : index;
+  }
+
+  isReplayed(index: number): boolean {
+    const age = this.#highest - index;
+    if (age < 0) return false;
+    if (age >= windowPackets) return true;
+    return ((this.#seen[age >>> 5] as number) & (1 << (age & 31))) !== 0;
+  }
+
+  /** Records an authenticated packet. */
+  accept(index: number): void {
+    const ahead = this.#highest < 0 ? windowPackets : index - this.#highest;
+    if (ahead > 0) {
+      this.#shift(ahead);
+      this.#highest = index;
+    }
+    const age = this.#highest - index;
+    if (age < windowPackets) {
+      this.#seen[age >>> 5] = (this.#seen[age >>> 5] as number) | (1 << (age & 31));
+    }
+  }
+
+  /** A copy with the same index, in which nothing counts as replayed. */
+  withoutReplays(): PacketOrder {
+    const copy = new PacketOrder();
+    copy.#highest = this.#highest;
+    return copy;
+  }
+
+  #shift(by: number): void {
+    if (by >= windowPackets) {
+      this.#seen.fill(0);
+      return;
+    }
+    const words = by >>> 5;
+    const bits = by & 31;
+    for (let word = this.#seen.length - 1; word >= 0; word -= 1) {
+      const high = this.#seen[word - words] ?? 0;
+      const low = this.#seen[word - words - 1] ?? 0;
+      this.#seen[word] = bits === 0 ? high : (high << bits) | (low >>> (32 - bits));
+    }
+  }
+}

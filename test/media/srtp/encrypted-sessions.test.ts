@@ -1,0 +1,144 @@
+// Sessions whose far end encrypts its audio: alone, in a bridge with a plain leg, over a new key,
+// and among forged packets.
+
+import { describe, expect, test } from 'vitest';
+import { writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
+import { RtpSession } from '../../../src/media/rtp/rtp-session.ts';
+import { createRtpCounts, createRtpScratch } from '../../../src/media/rtp/rtp-session-ports.ts';
+import type { SrtpKeys } from '../../../src/media/srtp/negotiation.ts';
+import { newCryptoLines } from '../../../src/media/srtp/sdes.ts';
+import type { SrtpKey } from '../../../src/media/srtp/srtp-keys.ts';
+import { SrtpReceiver } from '../../../src/media/srtp/srtp-receiver.ts';
+import { SrtpSender } from '../../../src/media/srtp/srtp-sender.ts';
+import { randomFrom } from '../../faults/random.ts';
+import { remote } from '../support/session-bench.ts';
+
+const newKey = (): SrtpKey => (newCryptoLines()[0] as { readonly key: SrtpKey }).key;
+const farEndAddress = [remote.address, remote.port] as const;
+
+/** @param keys undefined for a leg without encryption */
+function openLeg(keys?: SrtpKeys) {
+  const sent: Uint8Array[] = [];
+  const counts = createRtpCounts();
+  const session = new RtpSession(
+    {
+      createDetector: () => {
+        throw new Error('no detection in this test');
+      },
+      ...{ inactivityFrames: 1_000, silenceFrames: 1, scratch: createRtpScratch(), counts },
+      ...{ ssrc: 0xcafe, firstSequence: 32_767, firstTimestamp: 7 },
+    },
+    {
+      send: (packet) => sent.push(packet.slice()),
+      connect: () => undefined,
+      disconnect: () => undefined,
+      report: () => undefined,
+      onDetectorError: () => undefined,
+    },
+  );
+  session.applyRemote({ ...remote, ...(keys !== undefined && { srtp: keys }) }, 'answer');
+  return { session, sent, counts };
+}
+
+function packet(index: number, { ssrc = 7 } = {}): Uint8Array {
+  const bytes = Uint8Array.from({ length: 172 }, (_, at) => (at * index) & 0xff);
+  const fields = { payloadType: 0, marker: false, timestamp: index * 160, ssrc };
+  writeRtpHeader(bytes, { ...fields, sequence: (500 + index) & 0xffff });
+  return bytes;
+}
+
+describe('a bridge of an encrypted leg and a plain one', () => {
+  test('passes the audio of both on, byte by byte', () => {
+    const keys = { ours: newKey(), theirs: newKey() };
+    const [encrypted, plain] = [openLeg(keys), openLeg()];
+    const farEnd = {
+      seal: new SrtpSender(keys.theirs),
+      open: new SrtpReceiver(keys.ours),
+    };
+    encrypted.session.relayTo(plain.session, () => undefined);
+    plain.session.relayTo(encrypted.session, () => undefined);
+
+    for (let index = 1; index <= 200; index += 1) {
+      const audio = packet(index);
+      encrypted.session.receive(farEnd.seal.protect(audio), ...farEndAddress);
+      plain.session.receive(audio.slice(), ...farEndAddress);
+      const [toPlain, toEncrypted] = [plain.sent.at(-1), encrypted.sent.at(-1)?.slice()];
+      expect(toPlain?.subarray(12)).toEqual(audio.subarray(12));
+      expect(toEncrypted?.subarray(12, 172)).not.toEqual(audio.subarray(12));
+      const opened = farEnd.open.unprotect(toEncrypted as Uint8Array);
+      expect((opened as Uint8Array).subarray(12)).toEqual(audio.subarray(12));
+      encrypted.session.tick(true);
+      plain.session.tick(true);
+    }
+    expect(encrypted.counts).toMatchObject({ forged: 0, discarded: 0, received: 200 });
+  });
+});
+
+describe('a far end that changes its key', () => {
+  test('is heard with the old key until it uses the new one', () => {
+    const keys = { ours: newKey(), theirs: newKey() };
+    const { session, counts } = openLeg(keys);
+    const before = new SrtpSender(keys.theirs);
+    session.receive(before.protect(packet(1)), ...farEndAddress);
+    const next = { ...keys, theirs: newKey() };
+    session.applyRemote({ ...remote, srtp: next }, 'answer');
+
+    session.receive(before.protect(packet(2)), ...farEndAddress);
+    const after = before.withKey(next.theirs);
+    session.receive(after.protect(packet(3)), ...farEndAddress);
+    expect(counts).toMatchObject({ received: 3, forged: 0 });
+
+    session.receive(before.protect(packet(4)), ...farEndAddress);
+    expect(counts).toMatchObject({ received: 3, forged: 1 });
+  });
+
+  test('gets the same stream of ours, with the same counter, after a re-INVITE with the same key', () => {
+    const keys = { ours: newKey(), theirs: newKey() };
+    const { session, sent } = openLeg(keys);
+    const open = new SrtpReceiver(keys.ours);
+    // More than one wrap of the sequence number.
+    for (let tick = 0; tick < 70_000; tick += 1) {
+      if (tick === 40_000) session.applyRemote({ ...remote, srtp: { ...keys } }, 'answer');
+      session.tick(true);
+    }
+    const heard = sent.filter((sealed) => typeof open.unprotect(sealed) !== 'string');
+
+    expect(heard.length).toBe(sent.length);
+    expect(sent.length).toBeGreaterThan(69_000);
+  });
+});
+
+test('forged, plain and replayed packets are neither heard nor followed', () => {
+  const keys = { ours: newKey(), theirs: newKey() };
+  const { session, counts } = openLeg(keys);
+  const seal = new SrtpSender(keys.theirs);
+  const first = seal.protect(packet(1));
+  session.receive(first.slice(), ...farEndAddress);
+  const forger = new SrtpSender(newKey());
+
+  session.receive(forger.protect(packet(2)), ...farEndAddress);
+  session.receive(packet(3), ...farEndAddress);
+  session.receive(first.slice(), ...farEndAddress);
+  for (let index = 4; index < 10; index += 1) {
+    session.receive(forger.protect(packet(index)), '198.51.100.9', 9_000);
+  }
+
+  expect(counts).toMatchObject({ received: 1, forged: 8, discarded: 9 });
+});
+
+test('packets and reports of noise are neither heard nor harmful', () => {
+  const keys = { ours: newKey(), theirs: newKey() };
+  const { session, counts } = openLeg(keys);
+  const random = randomFrom(27);
+  const noise = Uint8Array.from({ length: 4_096 }, () => Math.floor(random.next() * 256));
+  const rounds = 50_000;
+  for (let round = 0; round < rounds; round += 1) {
+    const from = Math.floor(random.next() * 3_800);
+    const bytes = noise.slice(from, from + Math.floor(random.next() * 220));
+    if (bytes.length > 1 && round % 2 === 0) bytes[0] = 0x80 | ((bytes[0] ?? 0) & 0x1f);
+    if (round % 3 === 0) session.receiveRtcp(bytes, ...farEndAddress);
+    else session.receive(bytes, ...farEndAddress);
+  }
+
+  expect(counts).toMatchObject({ received: 0, discarded: rounds });
+});
