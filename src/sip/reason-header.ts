@@ -178,8 +178,7 @@ export function unquoted(text: string): string {
 
 /** Replaces control characters and line breaks, which a folded header may contain. */
 export function cleaned(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it removes
-  return text.replace(/[\u0000-\u001f\u007f\s]+/g, ' ').trim();
+  return text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
 }
 
 /** Cuts a text without leaving half a surrogate pair. */

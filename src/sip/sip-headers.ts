@@ -76,13 +76,18 @@ export function cseqNumber(header: string | undefined): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
+/** A control frame may contain a header of many kilobytes. A real Reason is below 500 bytes. */
+const maxReasonHeaderLength = 4_096;
+
 /**
  * Returns the text from a Reason header (RFC 3326), e.g. `ACK timeout`. Without a text, returns the
  * protocol and the cause.
  */
-export function reasonText(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined;
-  const text = /text\s*=\s*"((?:[^"\\]|\\.){1,200})"/i.exec(header)?.[1];
+export function reasonText(value: string | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  const header = value.slice(0, maxReasonHeaderLength);
+  // If the header is cut, the text has no closing quotation mark.
+  const text = /text\s*=\s*"((?:[^"\\]|\\.)+)/i.exec(header)?.[1];
   if (text !== undefined) return text;
   const cause = /cause\s*=\s*(\d{1,4})/i.exec(header)?.[1];
   const protocol = /^\s*([\w.]{1,20})/.exec(header)?.[1];

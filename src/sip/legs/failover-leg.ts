@@ -13,6 +13,7 @@ import type {
 import { inBackground } from '../../lib/in-background.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { Route } from '../trunks/routing.ts';
+import { boundedLegEvent, boundedReferEvent } from './bounded-reasons.ts';
 import { type AttemptFailure, mayFailOver } from './failover.ts';
 import { type AttemptObserver, type LegDependencies, OutboundLeg } from './outbound-leg.ts';
 
@@ -30,12 +31,6 @@ export type FailoverDependencies = LegDependencies & {
 };
 
 type Path = { readonly route: Route; readonly link: EngineLink };
-
-/**
- * Maximum length of a reason phrase in an event. The far end chooses the phrase, so we mustn't let
- * it fill our events.
- */
-const maxReasonLength = 200;
 
 /**
  * - rung: a provisional response above 100 has arrived, so we won't try another gateway.
@@ -57,7 +52,7 @@ export class FailoverLeg implements CallLeg {
 
   constructor(request: PlaceRequest, observer: LegObserver, dependencies: FailoverDependencies) {
     this.#request = request;
-    this.#observer = observer;
+    this.#observer = { observe: (event) => observer.observe(boundedLegEvent(event)) };
     this.#dependencies = dependencies;
     this.released = new Promise((resolve) => {
       this.#release = resolve;
@@ -97,7 +92,7 @@ export class FailoverLeg implements CallLeg {
   }
 
   refer(request: ReferRequest, report: (event: ReferEvent) => void): void {
-    this.#attempt?.refer(request, report);
+    this.#attempt?.refer(request, (event) => report(boundedReferEvent(event)));
   }
 
   async press(digit: string, durationMs: number): Promise<boolean> {
@@ -163,7 +158,7 @@ export class FailoverLeg implements CallLeg {
     const attempt = {
       gateway,
       ...(sipStatus !== undefined && { sipStatus }),
-      reason: reason.slice(0, maxReasonLength),
+      reason,
       durationMs: Math.max(0, at.getTime() - startedAt.getTime()),
       ...(facts?.cause !== undefined && { cause: facts.cause }),
     };
