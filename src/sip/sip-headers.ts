@@ -29,9 +29,13 @@ export function hostOf(uri: string | undefined): string | undefined {
  */
 export function contactTarget(header: string | undefined): string | undefined {
   const uri = uriOf(header);
-  const [, port] = sipUri.exec(uri ?? '') ?? [undefined, 'none'];
-  const isUsable = port === undefined || (Number(port) >= 1 && Number(port) <= 65_535);
-  return isUsable ? uri : undefined;
+  return uri !== undefined && isSipUri(uri) ? uri : undefined;
+}
+
+/** Whether we can send to this URI, i.e. whether it's a SIP or SIPS URI with a host. */
+export function isSipUri(uri: string): boolean {
+  const [, port] = sipUri.exec(uri) ?? [undefined, 'none'];
+  return port === undefined || (Number(port) >= 1 && Number(port) <= 65_535);
 }
 
 /**

@@ -4,6 +4,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { header, RawPeer } from '../embedded/drachtio/raw-ends.ts';
 import { answer, openTrunkWorld, type TrunkWorld } from '../sip/trunk-world.ts';
+import { eventually } from '../support/eventually.ts';
 import { one } from '../support/raw-callee.ts';
 import { onlyEmbedded } from './engines.ts';
 
@@ -129,6 +130,11 @@ describe('outside of a call', () => {
       peer.request(method, { callId, cseq: 1, from, to }, extra);
       return peer.inbox.take(new RegExp(`^SIP/2\\.0 [2-6][\\s\\S]*Call-ID: ${callId}\\r`, 'i'));
     };
+    // The gateway adds its routes one after the other, SUBSCRIBE last.
+    await eventually(
+      async () => (await ask('SUBSCRIBE')).startsWith('SIP/2.0 405 '),
+      'the gateway answers each method',
+    );
     return { ask, [Symbol.asyncDispose]: () => peer.close() };
   }
 

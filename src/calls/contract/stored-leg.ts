@@ -21,6 +21,9 @@ export const storedLeg = z.object({
     ),
   remoteTarget: text.exactOptional(),
   routeSet: z.array(text).max(20).exactOptional(),
+  nextHop: text
+    .exactOptional()
+    .describe('where to send requests if that is neither the first route nor the remote target'),
   localUri: text.exactOptional(),
   remoteUri: text.exactOptional(),
   inviteCseq: z.int().nonnegative().exactOptional(),

@@ -4,7 +4,15 @@
 import ipaddr from 'ipaddr.js';
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { ReceivedResponse, SentRequest } from '../engine/srf-types.ts';
-import { addressList, contactTarget, cseqNumber, hostOf, tagOf, uriOf } from '../sip-headers.ts';
+import {
+  addressList,
+  contactTarget,
+  cseqNumber,
+  hostOf,
+  isSipUri,
+  tagOf,
+  uriOf,
+} from '../sip-headers.ts';
 
 /**
  * Returns the stored leg for an INVITE. `invite` is the request as the engine sent it, because the
@@ -52,21 +60,34 @@ export function answeredLeg(leg: StoredLeg, response: ReceivedResponse): StoredL
   };
 }
 
-function withoutDialog({ remoteTag, remoteTarget, routeSet, ...leg }: StoredLeg): StoredLeg {
+function withoutDialog({
+  remoteTag,
+  remoteTarget,
+  routeSet,
+  nextHop,
+  ...leg
+}: StoredLeg): StoredLeg {
   return leg;
 }
 
-function targetOf(response: ReceivedResponse): Pick<StoredLeg, 'remoteTarget' | 'routeSet'> {
+function targetOf(
+  response: ReceivedResponse,
+): Pick<StoredLeg, 'remoteTarget' | 'routeSet' | 'nextHop'> {
   const remoteTarget = contactTarget(response.get('Contact'));
-  // The caller's route set is the Record-Route in reverse order (RFC 3261, 12.1.2).
-  const recorded = [...addressList(response.get('Record-Route'))].reverse();
-  const firstHop = differentHop(response, recorded[0] ?? remoteTarget);
-  const routeSet = firstHop === undefined ? recorded : [firstHop, ...recorded];
+  // The caller's route set is the Record-Route in reverse order (RFC 3261, 12.1.2). Nobody can send
+  // to an entry like `tel:`, but the rest of the route may still lead to the far end.
+  const recorded = addressList(response.get('Record-Route')).filter(isSipUri).reverse();
+  const routeSet = recorded.slice(0, maxStoredRoutes);
+  const nextHop = differentHop(response, routeSet[0] ?? remoteTarget);
   return {
     ...(remoteTarget !== undefined && { remoteTarget }),
     ...(routeSet.length > 0 && { routeSet }),
+    ...(nextHop !== undefined && { nextHop }),
   };
 }
+
+/** The contract of a stored leg doesn't allow more. No carrier has that many proxies. */
+const maxStoredRoutes = 20;
 
 /**
  * Returns the address to which we must send a rebuilt BYE if that isn't the next hop.

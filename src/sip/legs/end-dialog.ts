@@ -34,7 +34,7 @@ function byeOutsideDialog(
 ): RequestOptions | undefined {
   if (stored === undefined) return undefined;
   // Without a usable Contact in the 200 OK, the engine can't send requests within the dialog. The
-  // stored leg then names the sender of the 200 OK as the first hop.
+  // stored leg then names the sender of the 200 OK as the next hop.
   const isUnsent =
     result.kind === 'refused' || (result.kind === 'response' && result.byStack === true);
   return isUnsent && stored.remoteTarget === undefined ? rebuiltBye(stored) : undefined;

@@ -7,8 +7,9 @@
 
 import { setTimeout } from 'node:timers/promises';
 import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
+import { requestFrameBytes } from '../engine/control-frame.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
-import type { SipLimits } from '../engine/sip-limits.ts';
+import { maxFrameBytes, type SipLimits } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import { type TransactionResult, transact } from './transaction.ts';
 
@@ -140,9 +141,11 @@ function resultOfBye(result: TransactionResult): LegEndResult | undefined {
 }
 
 /**
- * Builds a BYE outside of any dialog that the engine has. Engines don't accept a Route header from
- * their clients, so all we can use of the route set is its first hop, as the address to send to.
- * Proxies that record-routed forward the BYE by its request URI.
+ * Builds a BYE outside of any dialog that the engine has. The embedded engine takes its route from
+ * the Route header, also if the first proxy is a strict router (RFC 3261, section 12.2.1.1).
+ * drachtio drops a Route header of its clients without a word, so all that it uses of the route set
+ * is the first hop, as the address to send to. Proxies that record-routed then forward the BYE by
+ * its request URI.
  *
  * @returns undefined if part of the dialog's identity wasn't stored
  */
@@ -151,8 +154,9 @@ export function rebuiltBye(leg: StoredLeg): RequestOptions | undefined {
   if (localTag === undefined || remoteTag === undefined || inviteCseq === undefined)
     return undefined;
   if (localUri === undefined || remoteUri === undefined) return undefined;
-  const firstHop = leg.routeSet?.[0];
-  return {
+  const { routeSet = [] } = leg;
+  const firstHop = leg.nextHop ?? routeSet[0];
+  const bye = {
     method: 'BYE',
     uri: leg.remoteTarget ?? leg.requestUri,
     headers: {
@@ -163,4 +167,9 @@ export function rebuiltBye(leg: StoredLeg): RequestOptions | undefined {
     },
     ...(firstHop !== undefined && { proxy: firstHop }),
   };
+  if (routeSet.length === 0) return bye;
+  const Route = routeSet.map((uri) => `<${uri}>`).join(', ');
+  const routed = { ...bye, headers: { ...bye.headers, Route } };
+  // A BYE that takes a shorter way is better than one that doesn't fit into a control frame.
+  return requestFrameBytes(routed) > maxFrameBytes ? bye : routed;
 }

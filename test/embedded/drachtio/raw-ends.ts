@@ -127,11 +127,14 @@ export class RawPeer {
     );
   }
 
-  /** Sends a request to the engine. In a dialog, `to` must contain its tag. */
-  request(method: string, call: CallHeaders, extra = ''): void {
+  /**
+   * Sends a request to the engine. In a dialog, `to` must contain its tag. An empty `contact` leaves
+   * the header out.
+   */
+  request(method: string, call: CallHeaders, extra = '', contact = `<${this.uri}>`): void {
     const { callId, cseq, from, to, branch = `z9hG4bK${randomUUID()}` } = call;
     this.send(
-      `${method} sip:alice@127.0.0.1:${this.#engine.sipPort} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:${this.port};branch=${branch}\r\nFrom: ${from}\r\nTo: ${to}\r\nCall-ID: ${callId}\r\nCSeq: ${cseq} ${method}\r\nMax-Forwards: 70\r\nContact: <${this.uri}>\r\n${extra}Content-Length: 0\r\n\r\n`,
+      `${method} sip:alice@127.0.0.1:${this.#engine.sipPort} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:${this.port};branch=${branch}\r\nFrom: ${from}\r\nTo: ${to}\r\nCall-ID: ${callId}\r\nCSeq: ${cseq} ${method}\r\nMax-Forwards: 70\r\n${contact === '' ? '' : `Contact: ${contact}\r\n`}${extra}Content-Length: 0\r\n\r\n`,
     );
   }
 

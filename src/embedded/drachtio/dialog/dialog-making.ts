@@ -1,7 +1,8 @@
 // Derives a dialog's remote target and route set from the messages that create or update it (RFC
 // 3261 section 12.1).
 
-import { parseNameAddress, splitOutsideQuotes } from '../message/sip-grammar.ts';
+import { usableRoutes, usableUri } from '../message/request-path.ts';
+import { splitOutsideQuotes } from '../message/sip-grammar.ts';
 import {
   headerValue,
   headerValues,
@@ -37,7 +38,10 @@ export function assumeTarget(dialog: Dialog, requestUri: string): void {
   dialog.isTargetAssumed = true;
 }
 
-/** If the message contains a Contact, makes it the dialog's target (RFC 3261 section 12.2.1.2). */
+/**
+ * If the message contains a usable Contact, makes it the dialog's target (RFC 3261 section
+ * 12.2.1.2).
+ */
 export function takeTarget(dialog: Dialog, message: Pick<SipMessage, 'headers'>): void {
   const contact = contactUri(message);
   if (contact === undefined) return;
@@ -45,18 +49,27 @@ export function takeTarget(dialog: Dialog, message: Pick<SipMessage, 'headers'>)
   dialog.isTargetAssumed = false;
 }
 
+/**
+ * Returns the first usable URI of a Contact header. There should be exactly one (RFC 3261 section
+ * 8.1.1.8), but a far end that lists several can be reached at any of them.
+ */
 export function contactUri(message: {
   readonly headers: SipMessage['headers'];
 }): string | undefined {
-  const value = headerValue(message, 'Contact');
-  const uri = value === undefined ? undefined : parseNameAddress(value)?.uri;
-  // The URI becomes part of a request line, so it can't contain white space.
-  return uri === '' || uri === '*' || /\s/.test(uri ?? '') ? undefined : uri;
+  for (const value of headerValues(message, 'Contact')) {
+    for (const entry of splitOutsideQuotes(value, ',')) {
+      const uri = usableUri(entry.trim());
+      if (uri !== undefined) return uri;
+    }
+  }
+  return undefined;
+}
+
+/** True if the message contains a Contact, but none to which we can send requests. */
+export function hasUnusableContact(message: { readonly headers: SipMessage['headers'] }): boolean {
+  return headerValue(message, 'Contact') !== undefined && contactUri(message) === undefined;
 }
 
 export function recordRoutes(message: { readonly headers: SipMessage['headers'] }): string[] {
-  return headerValues(message, 'Record-Route')
-    .flatMap((value) => splitOutsideQuotes(value, ','))
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '');
+  return usableRoutes(headerValues(message, 'Record-Route'));
 }

@@ -7,6 +7,8 @@ import type { ControlClient } from '../control/control-client.ts';
 import type { MessageMeta } from '../control/control-messages.ts';
 import type { EngineContext } from '../engine-context.ts';
 import { viaValue } from '../message/local-identity.ts';
+import { requestPath } from '../message/request-path.ts';
+import { formatHostPort } from '../message/sip-grammar.ts';
 import {
   type SipHeader,
   type SipRequest,
@@ -98,9 +100,12 @@ export class DialogRequests {
 
   build(dialog: Dialog, peer: SipPeer, cseq: number, sketch: DialogSketch): SipRequest {
     const { localFor, identifiers } = this.#context;
+    // The far end may never have sent a usable Contact. Its address is all that we know then.
+    const target = dialog.remoteTarget || `sip:${formatHostPort(peer.address, peer.port)}`;
+    const { uri, routes } = requestPath(target, dialog.routeSet);
     const headers: SipHeader[] = [
       { name: 'Via', value: viaValue(localFor(peer), peer.protocol, identifiers.branch()) },
-      ...dialog.routeSet.map((value) => ({ name: 'Route', value })),
+      ...routes.map((value) => ({ name: 'Route', value })),
       { name: 'Max-Forwards', value: sketch.maxForwards ?? '70' },
       { name: 'From', value: dialog.localAddress },
       { name: 'To', value: dialog.remoteAddress },
@@ -117,7 +122,7 @@ export class DialogRequests {
     return {
       kind: 'request',
       method: sketch.method,
-      uri: dialog.remoteTarget,
+      uri,
       headers: sortedHeaders(headers),
       body: sketch.body,
     };
@@ -244,6 +249,7 @@ export class DialogRequests {
   }
 }
 
+const nobodysRanges: ReadonlySet<string> = new Set(['unspecified', 'broadcast', 'multicast']);
 const privateRanges: ReadonlySet<string> = new Set([
   'private',
   'carrierGradeNat',
@@ -252,14 +258,23 @@ const privateRanges: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A phone behind NAT puts its private address into Contact. Its packets, however, come from the
- * NAT's address, so we have to send our requests there.
+ * Whether we have to send to the address that the far end's packets come from.
+ * - A phone behind NAT puts its private address into Contact.
+ * - A far end with both kinds of IP may name an address of the kind that our sockets don't have.
+ * - No far end is at 0.0.0.0 or a group address, and only a far end on this machine is at loopback.
  */
 function isUnreachable(dialog: Dialog, target: TargetPeer): boolean {
-  if (dialog.routeSet.length > 0 || target.address === dialog.peer.address) return false;
-  return (
-    ipaddr.isValid(target.address) && privateRanges.has(ipaddr.process(target.address).range())
-  );
+  const { peer, routeSet } = dialog;
+  if (target.address === peer.address || !ipaddr.isValid(target.address)) return false;
+  if (isIP(target.address) !== isIP(peer.address)) return true;
+  const range = rangeOf(target);
+  if (nobodysRanges.has(range)) return true;
+  if (range === 'loopback') return rangeOf(peer) !== 'loopback';
+  return routeSet.length === 0 && privateRanges.has(range);
+}
+
+function rangeOf({ address }: Pick<SipPeer, 'address'>): string {
+  return ipaddr.isValid(address) ? ipaddr.process(address).range() : 'unknown';
 }
 
 export function emptySketch(method: string): DialogSketch {

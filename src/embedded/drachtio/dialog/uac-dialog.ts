@@ -57,7 +57,7 @@ export class UacDialog {
         client.refuse(messageId, noRoute(dialog));
         // The application wants to end the call, so we send a BYE anyway, using the last address
         // that we have for the far end.
-        if (method === 'BYE') this.#responses.hangUpUnreachable(dialog, dialog.remoteTarget);
+        if (method === 'BYE') this.#responses.hangUpUnreachable(dialog, false);
         return;
       }
       this.#sendTo(client, messageId, dialog, sketch, method, peer);
@@ -130,8 +130,7 @@ export class UacDialog {
     this.#requests.withPeer(dialog, (peer) => {
       if (peer === undefined) {
         client.refuse(messageId, noRoute(dialog));
-        const outgoing = this.#responses.byTransaction(pending.transactionId);
-        this.#responses.hangUpUnreachable(dialog, outgoing?.request.uri ?? dialog.remoteTarget);
+        this.#responses.hangUpUnreachable(dialog, true);
         return;
       }
       const text = this.#requests.sendAck(dialog, peer, pending.cseq, draft);

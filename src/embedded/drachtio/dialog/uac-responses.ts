@@ -97,12 +97,16 @@ export class UacResponses {
   }
 
   /**
-   * Ends a call whose 2xx doesn't contain a usable Contact. We send ACK and BYE to the address that
-   * the 2xx came from.
+   * Ends a call whose 2xx doesn't contain a usable Contact. We send ACK and BYE to where we sent the
+   * INVITE, with its request URI.
+   *
+   * @param notifyOwner true unless the application itself is hanging up
    */
-  hangUpUnreachable(dialog: Dialog, uri: string): void {
-    dialog.remoteTarget = uri;
-    this.#requests.hangUp(dialog, { text: 'No usable Contact in the answer', notifyOwner: false });
+  hangUpUnreachable(dialog: Dialog, notifyOwner: boolean): void {
+    const pending = dialog.unacknowledged?.transactionId ?? '';
+    const uri = this.#byTransaction.get(pending)?.request.uri ?? dialog.remoteTarget;
+    assumeTarget(dialog, uri);
+    this.#requests.hangUp(dialog, { text: 'No usable Contact in the answer', notifyOwner });
   }
 
   /**
@@ -114,7 +118,7 @@ export class UacResponses {
     if (pending === undefined) return false;
     const outgoing = this.#byTransaction.get(pending.transactionId);
     if (dialog.remoteTarget === '' && outgoing !== undefined) {
-      dialog.remoteTarget = outgoing.request.uri;
+      assumeTarget(dialog, outgoing.request.uri);
     }
     this.#requests.hangUp(dialog, how);
     return true;
@@ -256,7 +260,7 @@ export class UacResponses {
     }
     if (acks.size >= maxForkBranches) return;
     const branch = dialogOf(outgoing, response, tag);
-    if (branch.remoteTarget === '') branch.remoteTarget = outgoing.request.uri;
+    if (branch.remoteTarget === '') assumeTarget(branch, outgoing.request.uri);
     this.#requests.withPeer(branch, (found) => {
       const peer = found ?? outgoing.peer;
       const ack = this.#requests.sendAck(branch, peer, outgoing.cseq, emptySketch('ACK'));

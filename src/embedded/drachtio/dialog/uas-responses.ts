@@ -6,6 +6,7 @@ import type { SipText } from '../control/control-messages.ts';
 import type { EngineContext } from '../engine-context.ts';
 import { localUri } from '../message/local-identity.ts';
 import { wantsContact } from '../message/request-builder.ts';
+import { usableUri } from '../message/request-path.ts';
 import { addressTag, parseCseq, parseDecimal } from '../message/sip-grammar.ts';
 import {
   headerValue,
@@ -17,7 +18,7 @@ import { buildResponse } from '../message/sip-replies.ts';
 import type { ReceivedRequest } from '../sip-stack.ts';
 import { type AppHeaders, appHeaders, contentTypeOf } from './app-headers.ts';
 import { confirmDialog, type Dialog, endsSubscription, newDialog } from './dialog.ts';
-import { contactUri, recordRoutes } from './dialog-making.ts';
+import { assumeTarget, contactUri, recordRoutes } from './dialog-making.ts';
 import type { Incoming } from './incoming.ts';
 import { networkMeta } from './network-requests.ts';
 import { answerSessionHeaders, noteAllowedMethods } from './session-headers.ts';
@@ -279,6 +280,7 @@ export class UasResponses {
       owner: incoming.client,
     });
     noteAllowedMethods(dialog, request);
+    if (dialog.remoteTarget === '') assumeTarget(dialog, usableUri(from) ?? '');
     if (!this.#context.dialogs.add(dialog)) return undefined;
     incoming.dialog = dialog;
     incoming.madeDialog = true;

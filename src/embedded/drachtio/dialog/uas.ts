@@ -11,7 +11,7 @@ import { headerValue, type SipRequest, serializeMessage } from '../message/sip-m
 import type { ReceivedRequest } from '../sip-stack.ts';
 import type { SipPeer } from '../transport/sip-peer.ts';
 import { type Dialog, dialogIdOf } from './dialog.ts';
-import { takeTarget } from './dialog-making.ts';
+import { hasUnusableContact, takeTarget } from './dialog-making.ts';
 import type { DialogRequests } from './dialog-requests.ts';
 import type { Incoming, IncomingTable } from './incoming.ts';
 import { answerDirectly, networkMeta } from './network-requests.ts';
@@ -138,7 +138,7 @@ export class Uas {
       this.#answer(received, noSuchCall);
       return;
     }
-    if (this.#refuseShortSession(received)) return;
+    if (this.#refuse(received, undefined)) return;
     const client = this.#context.routes.next(request.method.toLowerCase());
     if (client === undefined) {
       this.#answer(received, knownMethods.has(request.method) ? unavailable : notImplemented);
@@ -168,7 +168,7 @@ export class Uas {
       this.#answer(received, noSuchCall);
       return;
     }
-    if (this.#refuseGlare(received, dialog) || this.#refuseShortSession(received)) return;
+    if (this.#refuse(received, dialog)) return;
     noteAllowedMethods(dialog, request);
     if (request.method === 'INVITE') dialog.peerInvite = received.transaction;
     if (refreshesTarget.has(request.method)) takeTarget(dialog, request);
@@ -229,6 +229,12 @@ export class Uas {
     });
   }
 
+  /** Answers a request that the application needn't see. Returns false if the application must. */
+  #refuse(received: ReceivedRequest, dialog: Dialog | undefined): boolean {
+    if (dialog !== undefined && this.#refuseGlare(received, dialog)) return true;
+    return this.#refuseContact(received) || this.#refuseShortSession(received);
+  }
+
   /**
    * Rejects an offer that crosses our own INVITE, which includes a session refresh that the
    * application doesn't know about (RFC 3261 section 14.2 and RFC 3311 section 5.2).
@@ -238,6 +244,18 @@ export class Uas {
     const offers = method === 'INVITE' || (method === 'UPDATE' && body !== '');
     if (!offers || !isOurInvitePending(dialog)) return false;
     this.#answer(received, { status: 491, reason: 'Request Pending' });
+    return true;
+  }
+
+  /**
+   * Rejects a new target to which we couldn't send any requests (RFC 3261 section 8.1.1.8). The
+   * dialog keeps the target that it has.
+   */
+  #refuseContact(received: ReceivedRequest): boolean {
+    const { request } = received;
+    const makesTarget = request.method === 'INVITE' || request.method === 'UPDATE';
+    if (!makesTarget || !hasUnusableContact(request)) return false;
+    this.#answer(received, { status: 400, reason: 'Unusable Contact' });
     return true;
   }
 

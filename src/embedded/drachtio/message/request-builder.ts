@@ -5,8 +5,9 @@ import type { SipText } from '../control/control-messages.ts';
 import { appHeaders, contentTypeOf } from '../dialog/app-headers.ts';
 import type { SipProtocol } from '../transport/sip-peer.ts';
 import { type LocalIdentity, localUri, viaValue } from './local-identity.ts';
+import { requestPath, usableRoutes } from './request-path.ts';
 import { addressTag, formatNameAddress, parseCseq, parseNameAddress } from './sip-grammar.ts';
-import { type SipHeader, type SipRequest, sortedHeaders } from './sip-message.ts';
+import { headerValues, type SipHeader, type SipRequest, sortedHeaders } from './sip-message.ts';
 
 export const knownMethods: ReadonlySet<string> = new Set([
   'INVITE',
@@ -82,6 +83,7 @@ export function buildRequest(
   if (sketch.body !== '' && contentType === undefined) {
     return { kind: 'refused', reason: 'missing content-type' };
   }
+  const path = requestPath(line.uri, line.method === 'BYE' ? routesOf(sketch) : []);
   const ids = {
     fromTag: from.tag,
     callId: given.get('Call-ID') ?? context.newCallId(),
@@ -90,6 +92,7 @@ export function buildRequest(
   };
   const headers: SipHeader[] = [
     { name: 'Via', value: viaValue(context.local, context.protocol, context.branch) },
+    ...path.routes.map((value) => ({ name: 'Route', value })),
     { name: 'Max-Forwards', value: given.get('Max-Forwards') ?? '70' },
     { name: 'From', value: from.value },
     { name: 'To', value: given.get('To') ?? toFromUri(line.uri) },
@@ -100,10 +103,20 @@ export function buildRequest(
     ...(contentType === undefined ? [] : [{ name: 'Content-Type', value: contentType }]),
     { name: 'Content-Length', value: String(sketch.body.length) },
   ];
-  const { method, uri } = line;
+  const { method } = line;
+  const { uri } = path;
   const body = sketch.body;
   const request = { kind: 'request', method, uri, headers: sortedHeaders(headers), body } as const;
   return { kind: 'request', request, ...ids };
+}
+
+/**
+ * An application may end a call that the engine doesn't know, e.g. after a restart of the engine, and
+ * it knows the call's route. Otherwise the engine drops the application's Route headers, as
+ * drachtio-server always does.
+ */
+function routesOf(sketch: SipText): string[] {
+  return usableRoutes(headerValues(sketch, 'Route'));
 }
 
 function contactHeader(method: string, given: string | undefined, contact: string): SipHeader[] {

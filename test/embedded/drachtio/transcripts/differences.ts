@@ -91,10 +91,11 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
   ),
   ...differ(
     'no_contact',
-    'A callee whose 200 has no Contact is acknowledged and hung up, not left in the call.',
+    'A callee whose 200 has no Contact is acknowledged and hung up, not left in the call, and the application learns it.',
     [
       ['wire ACK', 'added'],
       ['wire BYE', 'added'],
+      ['sip BYE on connection 1', 'added'],
     ],
   ),
   ...differ(
