@@ -12,6 +12,7 @@ import {
 } from '../calls/contract/call-words.ts';
 import { inRange, timestamp } from '../calls/contract/timestamp.ts';
 import { amdEvent, amdEventNames } from '../calls/detection/amd-event.ts';
+import { connectedIdentity, endFactMembers } from '../calls/life/end-facts.ts';
 import { identifier } from '../lib/ids.ts';
 import { botId } from './dialout/dialout-schema.ts';
 
@@ -125,6 +126,8 @@ export const callSummarySchema = z
     ringingAt: timestamp.optional(),
     answeredAt: timestamp.optional(),
     endedAt: timestamp.optional(),
+    ...endFactMembers,
+    connectedIdentity: connectedIdentity.optional(),
   })
   .meta({ id: 'CallSummary', examples: [summaryExample] });
 

@@ -5,7 +5,7 @@
 
 import type { CallSummary } from './call-queries.ts';
 
-const columns = [
+const summaryColumns = [
   ...(['acceptedAt', 'callId', 'botId', 'target', 'caller', 'trunk', 'campaign'] as const),
   ...(['state', 'status', 'queuePosition', 'machineDetection'] as const),
   ...(['verdict', 'verdictReason', 'beep', 'outcome', 'fault'] as const),
@@ -13,11 +13,25 @@ const columns = [
   ...(['sid', 'conversationId'] as const),
 ] satisfies readonly (keyof CallSummary)[];
 
-export const csvHeader = csvLine(columns);
+/** What the carrier said about the end. */
+const endColumns = {
+  causeQ850: ({ cause }) => cause?.q850,
+  causeSip: ({ cause }) => cause?.sip,
+  causeText: ({ cause }) => cause?.text,
+  retryAfterS: ({ retryAfterS }) => retryAfterS,
+  warning: ({ warning }) => warning,
+  connectedIdentity: ({ connectedIdentity }) => connectedIdentity,
+  blockedBy: ({ block }) => block?.by,
+  blockUrl: ({ block }) => block?.url,
+  blockId: ({ block }) => block?.id,
+} satisfies Readonly<Record<string, (call: CallSummary) => Cell>>;
+
+export const csvHeader = csvLine([...summaryColumns, ...Object.keys(endColumns)]);
 
 /** Formats a call, with the columns of `csvHeader`. */
 export function csvOfCall(call: CallSummary): string {
-  return csvLine(columns.map((name) => call[name]));
+  const ends = Object.values(endColumns).map((cell) => cell(call));
+  return csvLine([...summaryColumns.map((name) => call[name]), ...ends]);
 }
 
 type Cell = string | number | boolean | undefined;

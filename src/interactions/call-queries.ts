@@ -9,6 +9,7 @@ import type {
   InteractionStatus,
 } from '../calls/contract/call-words.ts';
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
+import type { EndFacts } from '../calls/life/end-facts.ts';
 import type { LocalDay } from '../lib/local-days.ts';
 
 /** The account and bot whose calls the client may read. All other calls are treated as unknown. */
@@ -49,7 +50,9 @@ export type CallSummary = {
   readonly ringingAt?: string;
   readonly answeredAt?: string;
   readonly endedAt?: string;
-};
+  /** Who was reached, as the carrier said. */
+  readonly connectedIdentity?: string;
+} & EndFacts;
 
 export type TimelineEntry = {
   readonly eventId: string;

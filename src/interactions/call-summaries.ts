@@ -4,6 +4,7 @@ import type { DialTarget } from '../calls/call-types.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
 import { faultOf } from '../calls/life/call-outcome.ts';
+import { type EndFacts, endFactsIn } from '../calls/life/end-facts.ts';
 import { uriOfTarget } from '../calls/target/dial-target.ts';
 import type { CallColumns } from '../store/calls/call-rows.ts';
 import type { Queries } from '../store/queries.ts';
@@ -31,7 +32,11 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
   readonly ended_at: Date | null;
+  /** Null while the call hasn't ended. Members that the end doesn't have are null. */
+  readonly end_facts: Nullable<EndFacts & { readonly connectedIdentity?: string }> | null;
 };
+
+type Nullable<Facts> = { readonly [Name in keyof Facts]?: Facts[Name] | null };
 
 /** The `amd` events, in order. */
 const amdEvents = sql`
@@ -39,6 +44,18 @@ const amdEvents = sql`
     select jsonb_agg(
       jsonb_build_object('event', data->'amd'->'event', 'reason', data->'amd'->'reason') order by event_sequence)
     from call_events e where e.day = calls.day and e.call_id = calls.call_id and e.type = 'amd')
+  end`;
+
+/**
+ * What the carrier said about the end. The terminal event has it, and its key is known, so each call
+ * of a page costs one look-up, and the calls' table needs no columns that are mostly empty.
+ */
+const endFacts = sql`
+  case when ended_at is not null then (
+    select json_build_object('cause', data->'cause', 'retryAfterS', data->'retryAfterS',
+      'warning', data->'warning', 'block', data->'block', 'connectedIdentity', data->'connectedIdentity')
+    from call_events e
+    where e.day = calls.day and e.call_id = calls.call_id and e.event_sequence = calls.last_event_sequence)
   end`;
 
 /**
@@ -51,7 +68,7 @@ export const summaryColumns = sql`
   request->>'campaign' as campaign,
   request->>'machineDetection' as machine_detection,
   reason, reason_code,
-  ${currentVerdict} as verdict, ${amdEvents} as amd_events`;
+  ${currentVerdict} as verdict, ${amdEvents} as amd_events, ${endFacts} as end_facts`;
 
 export async function listCalls(
   queries: Queries,
@@ -103,6 +120,20 @@ export function toSummary(row: SummaryColumns): CallSummary {
     ...(row.reason === null ? {} : { reason: row.reason }),
     ...(row.reason_code === null ? {} : { reasonCode: row.reason_code }),
     ...instantsOf(row),
+    ...factsOf(row),
+  };
+}
+
+function factsOf({ end_facts }: SummaryColumns) {
+  const { connectedIdentity, cause, retryAfterS, warning, block } = end_facts ?? {};
+  return {
+    ...endFactsIn({
+      ...(cause == null ? {} : { cause }),
+      ...(retryAfterS == null ? {} : { retryAfterS }),
+      ...(warning == null ? {} : { warning }),
+      ...(block == null ? {} : { block }),
+    }),
+    ...(connectedIdentity == null ? {} : { connectedIdentity }),
   };
 }
 

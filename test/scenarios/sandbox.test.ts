@@ -234,6 +234,46 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
     ]);
   });
 
+  test('analytics of a carrier block the caller ID', async () => {
+    const [failed] = await story('tel:+12025550135');
+    const raw =
+      'SIP;cause=603;text="v=analytics1;url=https://redress.example.com/blocked;tel=+12025550199;id=sandbox";location=RLN';
+    const why = {
+      ...{ sipStatus: 603, outcome: 'blocked', reasonCode: 'Service Unavailable' },
+      reason: '603 Network Blocked',
+      cause: { sip: 603 },
+      block: {
+        by: 'redress.example.com',
+        url: 'https://redress.example.com/blocked',
+        ...{ tel: '+12025550199', id: 'sandbox', location: 'RLN', raw },
+      },
+    };
+    const { callId = '' } = failed ?? {};
+    await untilEndIsPublished(callId);
+
+    expect(failed).toMatchObject({ status: 'Failed', ...why });
+    expect(
+      events.find((event) => event.callId === callId && event.type === 'failed'),
+    ).toMatchObject({ data: why });
+    const listed = { callId, fault: 'carrier', ...why };
+    expect((await gateway.dialer.list('?outcome=blocked')).body).toMatchObject({ calls: [listed] });
+    expect((await gateway.dialer.call(callId)).body).toMatchObject(listed);
+    const metrics = await (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^offhook_calls_ended_total\{outcome="blocked",fault="carrier"\} 1$/m);
+  });
+
+  test('a callee that hangs up says why', async () => {
+    const end = (await story(numbers.personHangsUp, { machineDetection: 'disabled' })).at(-1);
+
+    expect(end).toMatchObject({
+      status: 'completed',
+      cause: { q850: 16, text: 'Normal call clearing' },
+    });
+    expect((await gateway.dialer.call(String(end?.callId))).body).toMatchObject({
+      cause: { q850: 16, text: 'Normal call clearing' },
+    });
+  });
+
   test('disconnect mode hangs up on a voicemail and marks the interaction', async ({ task }) => {
     taskCoversOnAny(
       task,

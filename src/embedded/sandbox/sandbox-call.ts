@@ -6,7 +6,7 @@ import type { Logger } from '../../lib/logger.ts';
 import type { Codec } from '../../media/g711.ts';
 import type { FrameClock } from './frame-clock.ts';
 import { RtpLeg } from './rtp-leg.ts';
-import type { SandboxBehaviour, SandboxNumber } from './sandbox-numbers.ts';
+import type { Refusal, SandboxBehaviour, SandboxNumber } from './sandbox-numbers.ts';
 import { Screener } from './screener.ts';
 import { type AudioOffer, readOffer, writeAnswer } from './sdp-answer.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
@@ -102,11 +102,11 @@ export class SandboxCall {
   async start(): Promise<void> {
     const { ringMs, next } = this.#behaviour;
     this.#request.on('cancel', () => this.#end('cancelled'));
-    if (ringMs === 0 && next.do === 'refuse') return this.#refuse(next.sipStatus);
+    if (ringMs === 0 && next.do === 'refuse') return this.#refuse(next);
     const offer = readOffer(this.#request.body ?? '');
     // 488 Not Acceptable Here, because the INVITE contains no offer, or an offer without audio that
     // the sandbox can use.
-    if (offer === undefined) return this.#refuse(488);
+    if (offer === undefined) return this.#refuse({ sipStatus: 488 });
     const { host } = this.#deps;
     this.#leg = await RtpLeg.open(host, offer, (payload, codec) => this.#hear(payload, codec));
     if (this.#phase.name === 'ended') return this.#leg.close();
@@ -161,7 +161,7 @@ export class SandboxCall {
     const { earlyMedia, ringMs, next } = this.#behaviour;
     if (earlyMedia !== undefined) this.#play(earlyMedia);
     if (this.#totalMs >= maxRingMs) this.giveUp().catch((error: unknown) => this.#fail(error));
-    else if (this.#phaseMs >= ringMs && next.do === 'refuse') this.#refuse(next.sipStatus);
+    else if (this.#phaseMs >= ringMs && next.do === 'refuse') this.#refuse(next);
     else if (this.#phaseMs >= ringMs && next.do !== 'ring-on') this.#pickUp(offer);
   }
 
@@ -277,15 +277,18 @@ export class SandboxCall {
     return sdp;
   }
 
-  #refuse(sipStatus: number): void {
-    this.#response.send(sipStatus);
+  #refuse({ sipStatus, phrase, reason }: Refusal): void {
+    this.#response.send(sipStatus, phrase, { headers: reasonHeader(reason) });
     this.#end('refused');
   }
 
   #hangUp(dialog: CalleeDialog, end: 'callee-hung-up' | 'given-up'): Promise<void> {
     this.#end(end);
+    const { next } = this.#behaviour;
+    const isOwn = end === 'callee-hung-up' && next.do === 'answer';
+    const reason = isOwn ? next.hangUpReason : undefined;
     return new Promise((resolve) => {
-      dialog.destroy({}, () => resolve());
+      dialog.destroy({ headers: reasonHeader(reason) }, () => resolve());
     });
   }
 
@@ -316,6 +319,10 @@ export class SandboxCall {
       ...(this.#talker === undefined ? {} : { talk: this.#talker.summary }),
     });
   }
+}
+
+function reasonHeader(reason: string | undefined): Record<string, string> {
+  return reason === undefined ? {} : { Reason: reason };
 }
 
 function joinedBytes(parts: readonly Uint8Array[]): Uint8Array {

@@ -6,6 +6,14 @@
 import type { SoundName } from './sounds.ts';
 import type { TalkManner } from './talker.ts';
 
+export type Refusal = {
+  readonly sipStatus: number;
+  /** Default: the phrase of RFC 3261. */
+  readonly phrase?: string;
+  /** Reason header (RFC 3326). */
+  readonly reason?: string;
+};
+
 export type SandboxBehaviour = {
   /**
    * The callee rings for this long before `next` happens. If it's 0 and the call is rejected, it's
@@ -17,7 +25,7 @@ export type SandboxBehaviour = {
   /** Accepts a REFER, and reports that the call it asked for was answered. */
   readonly takesRefer?: true;
   readonly next:
-    | { readonly do: 'refuse'; readonly sipStatus: number }
+    | ({ readonly do: 'refuse' } & Refusal)
     | { readonly do: 'ring-on' }
     | {
         readonly do: 'answer';
@@ -25,6 +33,8 @@ export type SandboxBehaviour = {
         readonly sound: SoundName;
         /** Time between the answer and the callee's BYE. By default, the callee doesn't hang up. */
         readonly hangUpAfterMs?: number;
+        /** Reason header of the callee's BYE (RFC 3326). */
+        readonly hangUpReason?: string;
         /** Adds the audio that arrives after the sound to the call's summary. */
         readonly records?: true;
       }
@@ -54,8 +64,16 @@ export const sandboxNumbers = [
     number: '+12025550101',
     name: 'person-hangs-up',
     description:
-      'rings 1 s, answers with her name (a real voice) and hangs up 2.5 s after answering',
-    behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'name', hangUpAfterMs: 2_500 } },
+      'rings 1 s, answers with her name (a real voice) and hangs up 2.5 s after answering, with Q.850 cause 16',
+    behaviour: {
+      ringMs: 1_000,
+      next: {
+        do: 'answer',
+        sound: 'name',
+        hangUpAfterMs: 2_500,
+        hangUpReason: 'Q.850;cause=16;text="Normal call clearing"',
+      },
+    },
   },
   {
     number: '+12025550102',
@@ -198,8 +216,30 @@ export const sandboxNumbers = [
   {
     number: '+12025550134',
     name: 'invalid',
-    description: '404 Not Found, like every number that is not in this table',
-    behaviour: { ringMs: 0, next: { do: 'refuse', sipStatus: 404 } },
+    description: '404 Not Found, like every number that is not in this table; Q.850 cause 1',
+    behaviour: {
+      ringMs: 0,
+      next: {
+        do: 'refuse',
+        sipStatus: 404,
+        reason: 'Q.850;cause=1;text="Unallocated number"',
+      },
+    },
+  },
+  {
+    number: '+12025550135',
+    name: 'blocked',
+    description: '603 Network Blocked, as a US carrier whose analytics block the caller ID',
+    behaviour: {
+      ringMs: 0,
+      next: {
+        do: 'refuse',
+        sipStatus: 603,
+        phrase: 'Network Blocked',
+        reason:
+          'SIP;cause=603;text="v=analytics1;url=https://redress.example.com/blocked;tel=+12025550199;id=sandbox";location=RLN',
+      },
+    },
   },
 ] as const satisfies readonly SandboxNumber[];
 

@@ -18,6 +18,12 @@ export type CalleeResponse = {
     options?: { readonly body?: string; readonly headers?: Record<string, string> },
     callback?: (error: unknown) => void,
   ): void;
+  /** @param phrase the reason phrase. Default: the status's own */
+  send(
+    status: number,
+    phrase: string | undefined,
+    options: { readonly headers: Record<string, string> },
+  ): void;
 };
 
 export type CalleeDialog = {
@@ -25,7 +31,10 @@ export type CalleeDialog = {
    * Sends a BYE. The callback receives the response, or an error if the engine couldn't send the
    * BYE.
    */
-  destroy(options: object, callback: (error: unknown) => void): void;
+  destroy(
+    options: { readonly headers?: Record<string, string> },
+    callback: (error: unknown) => void,
+  ): void;
   request(
     options: {
       readonly method: string;

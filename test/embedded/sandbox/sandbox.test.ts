@@ -73,6 +73,7 @@ describe.concurrent('callees that refuse', () => {
     ['unavailable', 480, false],
     ['carrier-down', 503, false],
     ['invalid', 404, false],
+    ['blocked', 603, false],
   ])('%s refuses with %i', async (name, status, rings) => {
     const call = await caller.place(numberOf(name));
 
