@@ -73,6 +73,37 @@ test('headers of the request arrive, and replace those of the trunk that it pass
   expect(invite.of('Diversion')).toBe('<sip:1@pbx.example>');
 });
 
+test('the INVITE that answers a challenge has the same caller, Identity and number', async () => {
+  await using world = await openTrunkWorld({
+    gateways: 1,
+    trunk: { ...asserting, auth: { username: 'a', password: 'b' } },
+  });
+  const request = {
+    callerName: 'Zoë; "Z"',
+    identity: token('request'),
+    target: { kind: 'tel', number: '12025550110', ext: '7' },
+  } as const;
+  const { leg } = world.place(undefined, undefined, request);
+  const [gateway] = world.gateways;
+  if (gateway === undefined) throw new Error('the world has no gateway');
+  const first = await gateway.take('INVITE');
+  gateway.reply(first, 401, 'Unauthorized', {
+    headers: ['WWW-Authenticate: Digest realm="carrier", nonce="n", qop="auth"'],
+  });
+  await gateway.take('ACK');
+  const second = await gateway.take('INVITE');
+  leg.cancel('enough');
+  gateway.reply(second, 486, 'Busy Here');
+  await gateway.take('ACK');
+
+  expect(second.startLine).toBe(first.startLine);
+  for (const name of ['from', 'to', 'identity', 'p-asserted-identity']) {
+    expect(second.headers.get(name)).toEqual(first.headers.get(name));
+  }
+  const uri = first.startLine.split(' ')[1];
+  expect(second.headers.get('authorization')?.join()).toContain(`uri="${uri}"`);
+});
+
 const rules = rewriteSchema.parse({
   caller: [{ match: '\\+?1(\\d{10})', replace: '$1' }],
   number: [

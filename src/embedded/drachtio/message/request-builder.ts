@@ -8,6 +8,7 @@ import { type LocalIdentity, localUri, viaValue } from './local-identity.ts';
 import { requestPath, usableRoutes } from './request-path.ts';
 import { addressTag, formatNameAddress, parseCseq, parseNameAddress } from './sip-grammar.ts';
 import { headerValues, type SipHeader, type SipRequest, sortedHeaders } from './sip-message.ts';
+import { unescapeUser } from './sip-uri-user.ts';
 
 export const knownMethods: ReadonlySet<string> = new Set([
   'INVITE',
@@ -34,7 +35,7 @@ export function parseSketchLine(line: string): RequestLine | undefined {
   if (parts.length !== 3 || version !== 'SIP/2.0' || uri === undefined || uri === '')
     return undefined;
   if (method === undefined || !knownMethods.has(method)) return undefined;
-  return { method, uri };
+  return { method, uri: unescapeUser(uri) };
 }
 
 export type BuiltRequest =
