@@ -32,6 +32,7 @@ describe('trunks.yaml', () => {
       ],
       health: { intervalMs: 30_000, failThreshold: 3, recoverThreshold: 2 },
       auth: { username: 'acme-account-42', password: 'hush' },
+      sessionTimer: { expiresS: 1_800, minS: 90 },
       register: { expiresS: 3_600 },
       numberFormat: 'e164',
       numberPrefix: '',
@@ -129,6 +130,21 @@ describe('trunks.yaml', () => {
       'encrypted audio whose keys anybody on the path can read',
       `${minimal}    media: srtp-required\n`,
       /^trunks\.yaml:5: trunks\[0\]\.media: srtp-required needs transport: tls in every gateway/,
+    ],
+    [
+      'a session timer below the minimum of RFC 4028',
+      `${minimal}    sessionTimer: { expiresS: 60 }\n`,
+      /^trunks\.yaml:5: trunks\[0\]\.sessionTimer\.expiresS: /,
+    ],
+    [
+      'a session timer whose minimum is more than what it asks for',
+      `${minimal}    sessionTimer: { expiresS: 300, minS: 600 }\n`,
+      /^trunks\.yaml:5: trunks\[0\]\.sessionTimer\.minS: must not be more than expiresS/,
+    ],
+    [
+      'a header that the session timer sets',
+      `${minimal}    sessionTimer: {}\n    headers: { min-se: "90" }\n`,
+      /^trunks\.yaml:6: trunks\[0\]\.headers\.min-se: is set by sessionTimer/,
     ],
     [
       'registration without credentials',

@@ -26,6 +26,11 @@ export type Authentication = {
    * INVITE, a phone would ring for a call that no longer exists. Default: the request is wanted.
    */
   readonly isWanted?: () => boolean;
+  /**
+   * Called once with a final response other than a 2xx or a challenge. Returns the headers with
+   * which to repeat the request, or undefined if the response stands.
+   */
+  readonly correct?: (response: ReceivedResponse) => Readonly<Record<string, string>> | undefined;
 };
 
 /** Why a 401 or 407 was passed on instead of answered. */
@@ -61,7 +66,8 @@ export function sendAnswered(
 
 class AnsweredRequest {
   readonly #link: EngineLink;
-  readonly #options: RequestOptions;
+  #options: RequestOptions;
+  #isCorrected = false;
   readonly #authentication: Authentication;
   readonly #exchange: DigestExchange | undefined;
   readonly #user: AnsweredRequestUser;
@@ -101,9 +107,34 @@ class AnsweredRequest {
       request.on('response', (response, ack) => {
         if (response.status === 401 || response.status === 407) {
           this.#onChallenge({ request, response, ack });
-        } else this.#user.onResponse(response, withCredentials(ack, response, credentials));
+        } else if (!this.#correct({ request, response, ack }))
+          this.#user.onResponse(response, withCredentials(ack, response, credentials));
       });
     });
+  }
+
+  /**
+   * Repeats the request with corrected headers. That's a new transaction, like a repetition with
+   * credentials, and any further challenge is answered with the same headers.
+   *
+   * @returns false if the response stands
+   */
+  #correct(refused: Challenged): boolean {
+    const { request, response } = refused;
+    const { client, correct, isWanted } = this.#authentication;
+    if (response.status < 300 || this.#isCorrected || isWanted?.() === false) return false;
+    const corrected = correct?.(response);
+    if (corrected === undefined) return false;
+    this.#isCorrected = true;
+    const headers = { ...this.#options.headers, ...corrected };
+    const { method, body = '' } = this.#options;
+    const credentials = client?.headersFor({ method, uri: request.uri, body }) ?? {};
+    const options = repetition({ ...this.#options, headers }, request, response, credentials);
+    if (requestFrameBytes(options) > maxFrameBytes) return false;
+    this.#options = { ...this.#options, headers };
+    this.#user.onRepeat?.();
+    this.#request(options, credentials, refused);
+    return true;
   }
 
   #onChallenge(challenge: Challenged): void {

@@ -4,6 +4,7 @@
 import { capabilityHeaders } from '../capabilities.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import type { Route } from '../trunks/routing.ts';
+import { sessionTimerHeaders } from './session-interval.ts';
 
 export function inviteOptions(route: Route, offerSdp: string): RequestOptions {
   return {
@@ -14,6 +15,7 @@ export function inviteOptions(route: Route, offerSdp: string): RequestOptions {
       From: route.from,
       To: route.to,
       ...capabilityHeaders,
+      ...(route.sessionTimer !== undefined && sessionTimerHeaders(route.sessionTimer)),
       'Content-Type': 'application/sdp',
     },
     body: offerSdp,

@@ -51,6 +51,7 @@ import { endDialog } from './end-dialog.ts';
 import type { AttemptFailure } from './failover.ts';
 import { inviteOptions, mergeHeaders } from './invite.ts';
 import { Referrals } from './referral.ts';
+import { largerInterval } from './session-interval.ts';
 
 /** Receives more details about a failure than the call does. */
 export type AttemptObserver = { observe(event: AttemptEvent): void };
@@ -146,6 +147,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const authentication = {
       client: this.#digest,
       isWanted: () => this.#reported === 'nothing' && this.#request.mayInvite?.() !== false,
+      correct: (response: ReceivedResponse) => largerInterval(options.headers, response),
     };
     sendAnswered(link, options, authentication, {
       onReply: (result) => {

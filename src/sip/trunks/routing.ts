@@ -15,7 +15,13 @@ import { within } from '../../lib/within.ts';
 import { gatewayName } from './gateway-name.ts';
 import { type Dice, orderGateways } from './gateway-order.ts';
 import { fromHeader, nameAddress } from './name-address.ts';
-import { type Gateway, isOpenTo, type Trunk, type TrunkDirectory } from './trunks.ts';
+import {
+  type Gateway,
+  isOpenTo,
+  type SessionTimer,
+  type Trunk,
+  type TrunkDirectory,
+} from './trunks.ts';
 import { calleeUser, callerUser } from './users.ts';
 
 type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
@@ -33,6 +39,8 @@ export type Route = {
   /** Headers, in lower case, that an application may replace. */
   readonly passHeaders?: readonly string[];
   readonly credentials?: Credentials;
+  /** Session timer to request. */
+  readonly sessionTimer?: SessionTimer;
   /**
    * Name shown to people and in metrics: host:port, followed by the transport unless that's UDP.
    */
@@ -224,6 +232,7 @@ function routeThrough(
     headers: headersOf(trunk, gateway, from),
     ...(trunk.passHeaders.length > 0 && { passHeaders: trunk.passHeaders }),
     ...(trunk.auth !== undefined && { credentials: trunk.auth }),
+    ...(trunk.sessionTimer !== undefined && { sessionTimer: trunk.sessionTimer }),
     gateway: gatewayName(gateway),
     trunk: trunk.name,
   };

@@ -65,6 +65,14 @@ const healthSchema = z.strictObject({
   recoverThreshold: z.int().min(1).max(100).default(2),
 });
 
+/** RFC 4028, section 5, requires at least 90 s. */
+const sessionSeconds = z.int().min(90).max(86_400);
+
+const sessionTimerSchema = z.strictObject({
+  expiresS: sessionSeconds.default(1_800),
+  minS: sessionSeconds.default(90),
+});
+
 const trunkSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'up to 64 letters, digits, . _ -'),
   default: z.boolean().default(false),
@@ -106,6 +114,7 @@ const trunkSchema = z.strictObject({
       'must be `caller`, or a sip: or tel: URI',
     )
     .optional(),
+  sessionTimer: sessionTimerSchema.optional(),
   headers: headersSchema.default({}),
   passHeaders: z
     .array(
@@ -155,6 +164,7 @@ export function crossFieldProblems(
       ...identityProblems(entry, index),
       ...registrationProblems(entry, index),
       ...mediaProblems(entry, index),
+      ...sessionTimerProblems(entry, index),
     ]),
   ];
 }
@@ -244,6 +254,24 @@ function registrationProblems({ register, auth }: TrunkEntry, index: number): re
         },
       ]
     : [];
+}
+
+function sessionTimerProblems(
+  { sessionTimer, headers }: TrunkEntry,
+  index: number,
+): readonly Problem[] {
+  if (sessionTimer === undefined) return [];
+  const path = ['trunks', index];
+  const named = Object.keys(headers).filter((name) => /^(session-expires|min-se)$/i.test(name));
+  return [
+    ...(sessionTimer.minS > sessionTimer.expiresS
+      ? [{ path: [...path, 'sessionTimer', 'minS'], message: 'must not be more than expiresS' }]
+      : []),
+    ...named.map((name) => ({
+      path: [...path, 'headers', name],
+      message: 'is set by sessionTimer',
+    })),
+  ];
 }
 
 /** The SDP contains the keys, so without TLS anybody on the path could read them. */

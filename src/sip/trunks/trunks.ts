@@ -34,6 +34,12 @@ export type HealthSettings = {
   readonly recoverThreshold: number;
 };
 
+/**
+ * The time after which a session ends unless it's refreshed, and the shortest such time that we
+ * agree to.
+ */
+export type SessionTimer = { readonly expiresS: number; readonly minS: number };
+
 export type Trunk = {
   readonly name: string;
   readonly isDefault: boolean;
@@ -60,6 +66,8 @@ export type Trunk = {
   readonly numberPrefix: string;
   /** Rules that take the place of `numberFormat` and `numberPrefix` where they match. */
   readonly rewrite?: RewriteRules;
+  /** Session timer to request (RFC 4028), in seconds. Undefined if we request none. */
+  readonly sessionTimer?: SessionTimer;
   /** Host in the From header. Default: the engine's own address. */
   readonly fromDomain?: string;
   /** P-Asserted-Identity (RFC 3325): `caller`, or one URI for all calls. */
@@ -262,6 +270,7 @@ function trunkOf(
     numberFormat: entry.numberFormat,
     numberPrefix: entry.numberPrefix,
     ...(entry.rewrite !== undefined && { rewrite: entry.rewrite }),
+    ...(entry.sessionTimer !== undefined && { sessionTimer: entry.sessionTimer }),
     ...(fromDomain !== undefined && { fromDomain }),
     ...(assertedIdentity !== undefined && { assertedIdentity }),
     headers: entry.headers,
