@@ -175,7 +175,7 @@ function connectObservers(
     taking.onEnded(callId);
     commands.onEnded(callId);
     out.machineEnded(callId);
-    if (end !== undefined) metrics.callEnded(end, request.trunk);
+    if (end !== undefined) metrics.callEnded(end, request);
   });
 }
 

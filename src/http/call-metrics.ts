@@ -1,21 +1,35 @@
-// Counts how calls end: by outcome and fault, and for each trunk by the refusals that suggest that
-// the carrier or the callee takes the calls for spam.
+// Counts how calls end: by outcome and fault, and for each trunk by cause, by the refusals that
+// suggest that the carrier or the callee takes the calls for spam, and by the share of calls that
+// carriers block.
 
-import { Counter, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import { type CallEnd, endsOfAllKinds, faultOf } from '../calls/life/call-outcome.ts';
+import { CallerBlocks } from './caller-blocks.ts';
 
-export type End = Pick<CallEnd, 'outcome' | 'sipStatus'>;
+export type End = Pick<CallEnd, 'outcome' | 'sipStatus' | 'facts'>;
+
+/** The call's trunk, or undefined if the call needed none, and its caller ID. */
+export type EndedCall = { readonly trunk?: string | undefined; readonly caller?: string };
 
 /**
  * 603 means that the callee declines, but carriers in the United States also send it for calls that
- * their analytics block. 607 (RFC 8197) marks a call as unwanted, and 608 (RFC 8688) says that
+ * their analytics block, and not all of them say so. 607 (RFC 8197) marks a call as unwanted, and 608 (RFC 8688) says that
  * analytics rejected it.
  */
 const spamStatuses: readonly number[] = [603, 607, 608];
 const countedStatuses = [...spamStatuses.map(String), 'other'];
 
+/** The causes of ITU-T Q.850 that networks send. All other numbers count as `other`. */
+const knownCauses: readonly number[] = [
+  ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 19, 20, 21, 22, 23, 25, 26, 27, 28, 29, 30, 31],
+  ...[34, 38, 39, 40, 41, 42, 43, 44, 46, 47, 49, 50, 53, 55, 57, 58, 62, 63, 65, 66, 69, 70, 79],
+  ...[81, 82, 83, 84, 85, 86, 87, 88, 90, 91, 95, 96, 97, 98, 99, 100, 101, 102, 103, 110, 111],
+  127,
+];
+const countedCauses = [...knownCauses.map(String), 'other', 'none'];
+
 export type CallMetrics = {
-  ended(end: End, trunk: string | undefined): void;
+  ended(end: End, call: EndedCall): void;
   /** Makes the counters of these trunks exist. */
   knowTrunks(trunks: readonly string[]): void;
 };
@@ -38,20 +52,43 @@ export function callMetrics(registry: Registry): CallMetrics {
     labelNames: ['trunk', 'sip_status'],
     registers,
   });
+  const byCause = new Counter({
+    name: 'offhook_calls_ended_by_cause_total',
+    help: 'Calls that ended on a trunk, by the Q.850 cause that the carrier stated',
+    labelNames: ['trunk', 'cause'],
+    registers,
+  });
+  const callers = new CallerBlocks();
+  new Gauge({
+    name: 'offhook_trunk_caller_blocked_ratio',
+    help: 'Largest share of calls of one caller ID that carriers blocked in the last hour',
+    labelNames: ['trunk'],
+    registers,
+    collect() {
+      this.reset();
+      const worst = callers.worst(performance.now());
+      for (const trunk of known) this.set({ trunk }, worst.get(trunk) ?? 0);
+    },
+  });
   const known = new Set<string>();
   const knowTrunks = (trunks: readonly string[]): void => {
     for (const trunk of trunks.filter((name) => !known.has(name))) {
       known.add(trunk);
       for (const sip_status of countedStatuses) onTrunk.inc({ trunk, sip_status }, 0);
+      for (const cause of countedCauses) byCause.inc({ trunk, cause }, 0);
     }
   };
   return {
     knowTrunks,
-    ended(end, trunk) {
+    ended(end, { trunk, caller }) {
       ended.inc(labelsOf(end));
       if (trunk === undefined) return;
       knowTrunks([trunk]);
       onTrunk.inc({ trunk, sip_status: statusLabel(end.sipStatus) });
+      byCause.inc({ trunk, cause: causeLabel(end.facts?.cause?.q850) });
+      // The gateway's own failures say nothing about the caller ID.
+      if (caller === undefined || faultOf(end) === 'gateway') return;
+      callers.note(trunk, caller, end.outcome === 'blocked', performance.now());
     },
   };
 }
@@ -62,4 +99,9 @@ function labelsOf(end: End): { readonly outcome: string; readonly fault: string 
 
 function statusLabel(sipStatus: number | undefined): string {
   return sipStatus !== undefined && spamStatuses.includes(sipStatus) ? String(sipStatus) : 'other';
+}
+
+function causeLabel(q850: number | undefined): string {
+  if (q850 === undefined) return 'none';
+  return knownCauses.includes(q850) ? String(q850) : 'other';
 }

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ServerFacts } from '../servers/server-facts.ts';
-import { callMetrics, type End } from './call-metrics.ts';
+import { callMetrics, type End, type EndedCall } from './call-metrics.ts';
 import { type MediaMetric, mediaMetrics } from './media-metrics.ts';
 import { serverMetrics } from './server-metrics.ts';
 
@@ -23,8 +23,7 @@ export type Metrics = {
   render(): Promise<string>;
   httpRequest(method: string, route: string, status: number, seconds: number): void;
   callAccepted(): void;
-  /** `trunk` is undefined if the call needed none. */
-  callEnded(end: End, trunk?: string): void;
+  callEnded(end: End, call?: EndedCall): void;
   notificationAttempt(result: NotificationResult, seconds: number): void;
   /** Sets the number of endpoints with an open alert, by app. */
   endpointsFailing(byApp: ReadonlyMap<string, number>): void;
@@ -104,7 +103,7 @@ export function createMetrics({
     httpRequest: (method, route, status, seconds) =>
       http.observe({ method, route, status: String(status) }, seconds),
     callAccepted: () => accepted.inc(),
-    callEnded: (end, trunk) => calls.ended(end, trunk),
+    callEnded: (end, call = {}) => calls.ended(end, call),
     notificationAttempt: (result, seconds) => attempts.observe({ result }, seconds),
     endpointsFailing: (byApp) => {
       failing.reset();

@@ -106,10 +106,10 @@ describe('refusals that suggest spam labels', () => {
       'offhook_trunk_calls_ended_total{trunk="carrier",sip_status="608"} 0',
       'offhook_trunk_calls_ended_total{trunk="carrier",sip_status="other"} 0',
     ]);
-    metrics.callEnded({ outcome: 'declined', sipStatus: 603 }, 'carrier');
-    metrics.callEnded({ outcome: 'declined', sipStatus: 608 }, 'carrier');
-    metrics.callEnded({ outcome: 'busy', sipStatus: 486 }, 'carrier');
-    metrics.callEnded({ outcome: 'completed' }, 'carrier');
+    metrics.callEnded({ outcome: 'declined', sipStatus: 603 }, { trunk: 'carrier' });
+    metrics.callEnded({ outcome: 'blocked', sipStatus: 608 }, { trunk: 'carrier' });
+    metrics.callEnded({ outcome: 'busy', sipStatus: 486 }, { trunk: 'carrier' });
+    metrics.callEnded({ outcome: 'completed' }, { trunk: 'carrier' });
     // A call that needs no trunk.
     metrics.callEnded({ outcome: 'declined', sipStatus: 603 });
 

@@ -52,7 +52,7 @@ beforeAll(async () => {
   // A metric shows its labels only after something was counted.
   all.httpRequest('POST', '/dialout', 200, 0.1);
   all.callAccepted();
-  all.callEnded({ outcome: 'completed' }, 'carrier');
+  all.callEnded({ outcome: 'completed' }, { trunk: 'carrier' });
   all.notificationAttempt('delivered', 0.1);
   all.endpointsFailing(new Map([['app-1', 1]]));
   const text = await all.render();
