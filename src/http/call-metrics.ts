@@ -13,8 +13,8 @@ export type EndedCall = { readonly trunk?: string | undefined; readonly caller?:
 
 /**
  * 603 means that the callee declines, but carriers in the United States also send it for calls that
- * their analytics block, and not all of them say so. 607 (RFC 8197) marks a call as unwanted, and 608 (RFC 8688) says that
- * analytics rejected it.
+ * their analytics block, and not all of them say so. 607 (RFC 8197) marks a call as unwanted, and
+ * 608 (RFC 8688) says that analytics rejected it.
  */
 const spamStatuses: readonly number[] = [603, 607, 608];
 const countedStatuses = [...spamStatuses.map(String), 'other'];
