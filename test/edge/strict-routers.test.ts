@@ -52,7 +52,20 @@ describe('requests in a call', () => {
     }
   });
 
-  test('reach a strict router under its own URI, with the target last in Route', async () => {
+  test('reach a strict router that is the only proxy', async () => {
+    const { callee, proxy, leg } = await answeredVia((name) => [`<sip:edge@${name}>`]);
+    const ack = await proxy.take('ACK');
+    leg.hangUp('done');
+    const bye = await proxy.take('BYE');
+    proxy.reply(bye, 200, 'OK');
+
+    for (const request of [ack, bye]) {
+      expect(request.startLine).toBe(`${request.method} sip:edge@127.0.0.1:${proxy.port} SIP/2.0`);
+      expect(routesOf(request)).toEqual([`<${targetOf(callee)}>`]);
+    }
+  });
+
+  onlyEmbedded('reach a strict router among others; drachtio skips it', async () => {
     const { callee, proxy, leg } = await answeredVia((name) => [
       '<sip:far.example;lr>',
       `<sip:edge@${name}>`,

@@ -84,14 +84,14 @@ function answerInvite(request: ReceivedRequest, response: Responder, peer: Dialo
   // still waiting for that ACK, it's lost or late.
   peer.awaitsAnswer = offer === undefined && body !== undefined;
   if (body === undefined) response.send(488);
-  else accept(response, peer, body);
+  else accept(request, response, peer, body);
 }
 
 /** Answers an UPDATE, which may contain no offer (RFC 3311). */
 function answerUpdate(request: ReceivedRequest, response: Responder, peer: DialogPeer): void {
   const offer = sdpOf(request);
   if (offer === undefined) {
-    accept(response, peer, undefined);
+    accept(request, response, peer, undefined);
     return;
   }
   // RFC 3311, section 5.2: two offers would be pending at the same time.
@@ -101,17 +101,42 @@ function answerUpdate(request: ReceivedRequest, response: Responder, peer: Dialo
   }
   const body = peer.onReoffer(offer, tagOf(request.get('From')));
   if (body === undefined) response.send(488);
-  else accept(response, peer, body);
+  else accept(request, response, peer, body);
 }
 
-function accept(response: Responder, { contact }: DialogPeer, body: string | undefined): void {
+function accept(
+  request: ReceivedRequest,
+  response: Responder,
+  { contact }: DialogPeer,
+  body: string | undefined,
+): void {
   const headers: Record<string, string> = {
     ...capabilityHeaders,
+    ...agreedSession(request),
     ...(contact !== undefined && { Contact: contact }),
     ...(body !== undefined && { 'Content-Type': 'application/sdp' }),
   };
   response.send(200, { headers, ...(body !== undefined && { body }) });
 }
+
+/**
+ * Repeats the far end's choice of the session's interval and refresher (RFC 4028, section 9), which
+ * drachtio follows without stating it. Otherwise the far end would take the session timer for
+ * switched off. If the far end doesn't choose, we leave the choice to the engine.
+ */
+function agreedSession(request: ReceivedRequest): Record<string, string> {
+  const chosen = sessionChoice.exec(request.get('Session-Expires') ?? '');
+  const [, interval, refresher = ''] = chosen ?? [];
+  if (interval === undefined) return {};
+  const isRequired =
+    refresher === 'uac' || /(?:^|,)\s*timer\s*(?:,|$)/i.test(request.get('Supported') ?? '');
+  return {
+    'Session-Expires': `${interval};refresher=${refresher}`,
+    ...(isRequired && { Require: 'timer' }),
+  };
+}
+
+const sessionChoice = /^\s*(\d{1,6})\s*;\s*refresher\s*=\s*(uac|uas)\b/;
 
 /**
  * Applies the answer in an ACK. The far end only sends one if we made the offer in our 200 OK, so
