@@ -13,8 +13,11 @@ export type Certificate = { readonly cert: string; readonly key: string };
 export type TestCa = {
   /** Path of the CA's own certificate. */
   readonly ca: string;
-  /** @param names e.g. `DNS:localhost,IP:127.0.0.1` */
-  issue(name: string, names?: string): Promise<Certificate>;
+  /**
+   * @param names e.g. `DNS:localhost,IP:127.0.0.1`
+   * @param days how long the certificate is valid. Negative: it has expired. Default: 2
+   */
+  issue(name: string, names?: string, days?: number): Promise<Certificate>;
 };
 
 export async function createCa(folder: string, name: string): Promise<TestCa> {
@@ -26,7 +29,7 @@ export async function createCa(folder: string, name: string): Promise<TestCa> {
   ]);
   return {
     ca,
-    issue: async (subject, names = `DNS:${subject}`) => {
+    issue: async (subject, names = `DNS:${subject}`, days = 2) => {
       const path = join(folder, `${name}-${subject}`);
       const [cert, key, extensions] = [`${path}.pem`, `${path}-key.pem`, `${path}.ext`];
       await writeFile(extensions, `subjectAltName=${names}\n`);
@@ -36,7 +39,7 @@ export async function createCa(folder: string, name: string): Promise<TestCa> {
       ]);
       await run('openssl', [
         ...['x509', '-req', '-in', `${path}.csr`, '-CA', ca, '-CAkey', caKey, '-CAcreateserial'],
-        ...['-out', cert, '-days', '2', '-extfile', extensions],
+        ...['-out', cert, '-days', String(days), '-extfile', extensions],
       ]);
       return { cert, key };
     },

@@ -206,6 +206,10 @@ function knownDialogId(sketch: SipText): string | undefined {
 }
 
 function newTarget(line: RequestLine, route: string): Target | undefined {
-  if (parseSipUri(line.uri) === undefined) return undefined;
+  const uri = parseSipUri(line.uri);
+  if (uri === undefined) return undefined;
+  // This would require TLS on every hop to the callee (RFC 5630 section 3.1.3), which we can't
+  // promise in our Contact.
+  if (uri.scheme === 'sips') return { kind: 'noTransport' };
   return targetOf(route === '' ? line.uri : route);
 }

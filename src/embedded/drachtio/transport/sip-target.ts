@@ -53,7 +53,8 @@ function tlsNameOf({ host, parameters }: SipUri): TlsName {
 }
 
 function protocolOf(uri: SipUri): SipProtocol | undefined {
-  if (uri.scheme === 'sips') return undefined;
+  // A far end's Contact or Record-Route may be a `sips:` URI. Our own requests never are.
+  if (uri.scheme === 'sips') return 'tls';
   const transport = (uri.parameters.get('transport') ?? 'udp').toLowerCase();
   return transport === 'udp' || transport === 'tcp' || transport === 'tls' ? transport : undefined;
 }

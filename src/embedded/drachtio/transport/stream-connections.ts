@@ -29,6 +29,9 @@ export type Connection = {
   error: Error | undefined;
 };
 
+/** We can't find the start of the next message in the stream any more. */
+export class NotSipError extends Error {}
+
 type ConnectionOptions = Pick<TransportOptions, 'timers' | 'clock' | 'logger'> & {
   /** Says in words why a connection ended. Default: no words. */
   readonly reasonFor?: (error: Error | undefined) => string;
@@ -111,7 +114,7 @@ export class StreamConnections {
           break;
         case 'broken':
           this.#options.logger.debug({ why: item.why }, 'sip stream cannot be read');
-          connection.socket.destroy(new Error(item.why));
+          connection.socket.destroy(new NotSipError(item.why));
           return;
       }
     }

@@ -2,6 +2,7 @@
 // so they begin with `TLS: `, and never contain more of the far end's text than its names.
 
 import { WrongNameError } from './server-identity.ts';
+import { NotSipError } from './stream-connections.ts';
 
 const noTls = 'the far end does not speak TLS';
 const noCommonVersion = 'there is no TLS version that both ends support';
@@ -67,6 +68,7 @@ export function tlsReason(error: Error | undefined): string {
 function words(error: Error | undefined): string {
   if (error === undefined) return 'the far end closed the connection';
   if (error instanceof WrongNameError) return error.message;
+  if (error instanceof NotSipError) return 'the far end sent something other than SIP';
   if (error instanceof HandshakeTimeoutError) return 'the handshake took too long';
   if (error instanceof TooManyConnectionsError) return 'too many connections are open';
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
