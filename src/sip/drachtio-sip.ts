@@ -22,7 +22,7 @@ import { endStoredLegOn } from './legs/stored-leg-end.ts';
 import { GatewayHealth, type GatewayState, probeGateway } from './trunks/gateway-health.ts';
 import type { Dice } from './trunks/gateway-order.ts';
 import { Registrations } from './trunks/registrations.ts';
-import { createRouter } from './trunks/routing.ts';
+import { type Credentials, createRouter } from './trunks/routing.ts';
 import type { TrunkDirectory } from './trunks/trunks.ts';
 
 export type DrachtioSipOptions = {
@@ -103,6 +103,7 @@ class DrachtioPool implements DrachtioSip {
       logger: options.logger,
       linkOf: (engine) => this.#linkOf(engine),
       otherLink: (engine) => this.#pickLink(engine),
+      credentialsOf: (leg) => this.#credentialsOf(leg),
       askOthers: options.askOthers ?? (async () => 'unreachable'),
     });
     this.#connections = options.servers.map(
@@ -186,7 +187,12 @@ class DrachtioPool implements DrachtioSip {
     const link = await this.#linkFor(orphan.engine, this.#limits.orphanTimeoutMs / 2);
     if (link === undefined) return 'unreachable';
     const orphanTimeoutMs = Math.max(1, deadline - performance.now());
-    return endStoredLegOn(link, orphan, { ...this.#limits, orphanTimeoutMs });
+    const limits = { ...this.#limits, orphanTimeoutMs };
+    return endStoredLegOn(link, orphan, limits, this.#credentialsOf(orphan));
+  }
+
+  #credentialsOf({ trunk }: StoredLeg): Credentials | undefined {
+    return trunk === undefined ? undefined : this.#options.trunks.get(trunk)?.auth;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

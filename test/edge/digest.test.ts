@@ -415,6 +415,35 @@ describe('behind an SBC that challenges each request of the dialog', () => {
   });
 });
 
+describe('a process that ends the call of another one', () => {
+  test.each([
+    ['within the dialog, which the engine still has', true],
+    ['with a rebuilt BYE, because the engine has forgotten the dialog', false],
+  ])("answers the challenge with the trunk's credentials: %s", async (_name, isKnown) => {
+    const world = await open();
+    const { callee, sip } = world;
+    const { leg, observer, invite } = await talking(world);
+    const { leg: answered } = await observer.until('answered');
+    expect(answered.trunk).toBe('carrier');
+    const stored = isKnown
+      ? answered
+      : { ...answered, sipCallId: 'another', dialogId: 'another;from-tag=another' };
+
+    const ended = sip.endOrphan(stored);
+    const bye = await callee.take('BYE');
+    expect(one(bye, 'call-id') === one(invite, 'call-id')).toBe(isKnown);
+    challenge(callee, bye, 'proxy', 'Digest realm="carrier", nonce="n1", algorithm=SHA-256');
+    const repeated = await takeRepetition(callee, bye);
+    expectProof(repeated, 'proxy');
+    callee.reply(repeated, 200, 'OK', { contact: false });
+
+    expect(await ended).toBe('ended');
+    leg.hangUp('done');
+    if (!isKnown) callee.reply(await callee.take('BYE'), 200, 'OK', { contact: false });
+    await leg.released;
+  });
+});
+
 describe('a challenged REGISTER', () => {
   const register = (nonce: string) =>
     `Digest realm="carrier", nonce="${nonce}", algorithm=SHA-256, qop="auth"`;

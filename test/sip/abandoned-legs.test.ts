@@ -28,6 +28,7 @@ function rig(...answers: readonly [Answer, ...Answer[]]) {
     logger,
     linkOf: () => links.own,
     otherLink: () => links.other,
+    credentialsOf: () => undefined,
     askOthers: async (leg) => {
       asked.push(leg);
       const answer = await (answers[Math.min(asked.length, answers.length) - 1] ?? 'unreachable');

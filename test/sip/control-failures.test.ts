@@ -130,6 +130,7 @@ describe('sip port over a control connection', () => {
     expect(observer.kinds()).toEqual(['sent', '180']);
     expect((await observer.until('sent')).leg).toEqual({
       engine: `127.0.0.1:${drachtio.port}`,
+      trunk: 'carrier',
       sipCallId: invite.callId,
       transactionId: invite.transactionId,
       requestUri: 'sip:15551230001@127.0.0.1:5070',

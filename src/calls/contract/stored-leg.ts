@@ -27,6 +27,9 @@ export const storedLeg = z.object({
   localUri: text.exactOptional(),
   remoteUri: text.exactOptional(),
   inviteCseq: z.int().nonnegative().exactOptional(),
+  trunk: text
+    .exactOptional()
+    .describe('the trunk whose credentials answer a challenge to the BYE; absent in a direct call'),
 });
 export type StoredLeg = Immutable<z.infer<typeof storedLeg>>;
 

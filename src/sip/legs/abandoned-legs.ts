@@ -12,6 +12,7 @@ import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { SipLimits } from '../engine/sip-limits.ts';
+import type { Credentials } from '../trunks/routing.ts';
 import { endStoredLegOn } from './stored-leg-end.ts';
 
 type Abandoned = {
@@ -40,6 +41,8 @@ export type AbandonedLegsDependencies = {
   readonly linkOf: (engine: string) => EngineLink | undefined;
   /** Returns a link to any other engine, or undefined if none is connected. */
   readonly otherLink: (engine: string) => EngineLink | undefined;
+  /** Returns the credentials of the leg's trunk. */
+  readonly credentialsOf: (leg: StoredLeg) => Credentials | undefined;
   readonly askOthers: (leg: StoredLeg) => Promise<LegEndResult>;
 };
 
@@ -123,7 +126,8 @@ export class AbandonedLegs {
   }
 
   async #endOn(link: EngineLink, entry: Abandoned): Promise<void> {
-    const result = await endStoredLegOn(link, entry.leg, this.#dependencies.limits);
+    const { limits, credentialsOf } = this.#dependencies;
+    const result = await endStoredLegOn(link, entry.leg, limits, credentialsOf(entry.leg));
     // If we've lost the engine again, we'll end the leg the next time it comes back.
     const isLost = result === 'unreachable' && !link.isUp;
     if (!isLost && !this.#mayBeAnswered(entry, result)) this.#drop(entry, result);

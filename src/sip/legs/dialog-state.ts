@@ -18,7 +18,11 @@ import {
  * Returns the stored leg for an INVITE. `invite` is the request as the engine sent it, because the
  * engine chose the Call-ID, CSeq and From tag, and reported them in its OK.
  */
-export function legFromInvite(invite: SentRequest, engine: string): StoredLeg {
+export function legFromInvite(
+  invite: SentRequest,
+  engine: string,
+  trunk: string | undefined,
+): StoredLeg {
   const localTag = tagOf(invite.get('From'));
   const localUri = uriOf(invite.get('From'));
   const remoteUri = uriOf(invite.get('To'));
@@ -32,6 +36,7 @@ export function legFromInvite(invite: SentRequest, engine: string): StoredLeg {
     ...(localUri !== undefined && { localUri }),
     ...(remoteUri !== undefined && { remoteUri }),
     ...(inviteCseq !== undefined && { inviteCseq }),
+    ...(trunk !== undefined && { trunk }),
   };
 }
 

@@ -99,6 +99,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #timer: NodeJS.Timeout | undefined;
   #dialogId: string | undefined;
   #digest: DigestClient | undefined;
+  #trunk: string | undefined;
   readonly #referrals = new Referrals();
   readonly #early = new EarlyAnswers();
 
@@ -138,6 +139,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
     this.#link = link;
     this.#digest = route.credentials && new DigestClient(route.credentials);
+    this.#trunk = route.trunk;
     link.attach(this);
     this.#onInviting();
     this.#invite(link, options, route.gateway);
@@ -290,7 +292,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       const { callId, legId } = this.#request;
       capture?.follow(callId, sipCallId, legId);
     }
-    const leg = legFromInvite(invite, link.engine);
+    const leg = legFromInvite(invite, link.engine, this.#trunk);
     this.#stored = leg;
     // If an UPDATE arrives while the INVITE is pending, srf emits it on the request, not on the
     // dialog.

@@ -7,10 +7,12 @@
 
 import { setTimeout } from 'node:timers/promises';
 import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
+import { DigestClient } from '../digest/digest-client.ts';
 import { requestFrameBytes } from '../engine/control-frame.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import { maxFrameBytes, type SipLimits } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
+import type { Credentials } from '../trunks/routing.ts';
 import { type TransactionResult, transact } from './transaction.ts';
 
 // The engine sends its own requests in the dialog (session refreshes) and doesn't report their CSeq
@@ -22,24 +24,34 @@ export async function endStoredLegOn(
   link: EngineLink,
   leg: StoredLeg,
   limits: Pick<SipLimits, 'orphanTimeoutMs' | 'crossingMs'>,
+  credentials: Credentials | undefined,
 ): Promise<LegEndResult> {
   const deadline = performance.now() + limits.orphanTimeoutMs;
   const remainingMs = () => Math.max(1, deadline - performance.now());
+  const client = credentials && new DigestClient(credentials);
+  const sendBye = async (bye: RequestOptions) =>
+    resultOfBye(
+      await transact(link, bye, {
+        until: 'answered',
+        timeoutMs: remainingMs(),
+        authentication: { client },
+      }),
+    );
   const result =
     leg.dialogId === undefined
-      ? await endUnanswered(link, leg, limits.crossingMs, remainingMs)
-      : await hangUp(link, leg, leg.dialogId, remainingMs);
+      ? await endUnanswered(link, leg, limits.crossingMs, remainingMs, sendBye)
+      : await hangUp(link, leg, leg.dialogId, sendBye);
   if (result !== undefined) return result;
   // If the request failed because the link broke, we can't tell whether the engine still has the
   // leg.
   if (!link.isUp) return 'unreachable';
   const bye = rebuiltBye(leg);
   if (bye === undefined) return 'gone';
-  return (
-    resultOfBye(await transact(link, bye, { until: 'answered', timeoutMs: remainingMs() })) ??
-    'gone'
-  );
+  return (await sendBye(bye)) ?? 'gone';
 }
+
+/** Sends a BYE. Resolves to undefined if the engine rejects it. */
+type SendBye = (bye: RequestOptions) => Promise<LegEndResult | undefined>;
 
 /**
  * Sends a CANCEL for the INVITE transaction. The INVITE may have been answered anyway, either just
@@ -53,10 +65,11 @@ async function endUnanswered(
   leg: StoredLeg,
   crossingMs: number,
   remainingMs: () => number,
+  sendBye: SendBye,
 ): Promise<LegEndResult | undefined> {
   const hangUpIfAnswered = async () => {
     const dialogId = dialogIdOf(leg);
-    return dialogId === undefined ? undefined : hangUp(link, leg, dialogId, remainingMs);
+    return dialogId === undefined ? undefined : hangUp(link, leg, dialogId, sendBye);
   };
   const cancelled = await cancel(link, leg, remainingMs());
   if (cancelled === 'unreachable') return cancelled;
@@ -105,19 +118,13 @@ async function hangUp(
   link: EngineLink,
   leg: StoredLeg,
   dialogId: string,
-  remainingMs: () => number,
+  sendBye: SendBye,
 ): Promise<LegEndResult | undefined> {
   // We store the leg before the ACK, so we can't tell whether the ACK was sent. A second ACK does
   // no harm (RFC 3261, 13.2.2.4). There's no need to wait, because the ACK reaches the engine
   // before the BYE anyway.
   link.request({ method: 'ACK', uri: leg.requestUri, stackDialogId: dialogId }, () => undefined);
-  return resultOfBye(
-    await transact(
-      link,
-      { method: 'BYE', stackDialogId: dialogId },
-      { until: 'answered', timeoutMs: remainingMs() },
-    ),
-  );
+  return await sendBye({ method: 'BYE', stackDialogId: dialogId });
 }
 
 function dialogIdOf(leg: StoredLeg): string | undefined {
