@@ -77,6 +77,7 @@ function programsOfTests() {
     ['haproxy', onPath('haproxy')],
     ['pgbouncer', onPath('pgbouncer')],
     ['kamailio', onPath('kamailio')],
+    ['baresip-core', onPath('baresip')],
     ['curl', onPath('curl')],
     // `script` gives the tests a terminal. Normally every Debian has this package.
     ['bsdutils', onPath('script')],
