@@ -6,8 +6,8 @@ import type { LegEvent } from '../../src/calls/ports.ts';
 import { boundedLegEvent } from '../../src/sip/legs/bounded-reasons.ts';
 import { answer, openTrunkWorld } from '../sip/trunk-world.ts';
 
-/** As long as a UDP datagram allows, beside the other headers. */
-const long = 'x'.repeat(60_000);
+/** Drachtio-server drops messages that are much longer. */
+const long = 'x'.repeat(4_000);
 const bounded = 'x'.repeat(200);
 
 async function invited(gateways = 1) {
@@ -45,7 +45,7 @@ test('so has a provisional response’s', async () => {
 });
 
 test.each([
-  ['a Reason’s text', 50_000, bounded],
+  ['a Reason’s text', 4_000, bounded],
   ['a short text', 3, 'xxx'],
 ])('%s in a BYE has at most 200 characters', async (_, length, reason) => {
   const { callee, invite, leg, observer } = await invited();

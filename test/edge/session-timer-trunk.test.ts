@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Trunk } from '../../src/sip/trunks/trunks.ts';
 import { answer, openTrunkWorld } from '../sip/trunk-world.ts';
 import { one, type RawCallee, type RawMessage } from '../support/raw-callee.ts';
+import { drachtioBinary } from '../support/sip-engine.ts';
 
 const cseqOf = (message: RawMessage): number => Number.parseInt(one(message, 'cseq'), 10);
 
@@ -126,7 +127,8 @@ describe('a trunk with sessionTimer', () => {
   test.each([
     ['less than we asked for', '200'],
     ['more than a day', '99999999'],
-    ['not a number', 'soon'],
+    // Drachtio-server drops a response with such a header.
+    ...(drachtioBinary === undefined ? [['not a number', 'soon'] as const] : []),
   ])('a 422 whose Min-SE is %s ends the call', async (_, minS) => {
     const { callee, invite, observer } = await invited({ sessionTimer });
 
