@@ -124,12 +124,13 @@ describe('a trunk with sessionTimer', () => {
     expect(callee.has('INVITE')).toBe(false);
   });
 
+  // Drachtio-server drops a response with a Min-SE that isn't a number.
+  const unreadable = drachtioBinary === undefined ? [{ what: 'not a number', minS: 'soon' }] : [];
   test.each([
-    ['less than we asked for', '200'],
-    ['more than a day', '99999999'],
-    // Drachtio-server drops a response with such a header.
-    ...(drachtioBinary === undefined ? [['not a number', 'soon'] as const] : []),
-  ])('a 422 whose Min-SE is %s ends the call', async (_, minS) => {
+    { what: 'less than we asked for', minS: '200' },
+    { what: 'more than a day', minS: '99999999' },
+    ...unreadable,
+  ])('a 422 whose Min-SE is $what ends the call', async ({ minS }) => {
     const { callee, invite, observer } = await invited({ sessionTimer });
 
     await refuse(callee, invite, minS);
