@@ -12,7 +12,7 @@ import {
   type UnknownMembers,
   unknownMembers,
 } from '../../calls/contract/misspellings.ts';
-import type { DialoutRemarks, SubmittedRequest } from '../../calls/dialout-ports.ts';
+import type { DialoutRemarks, RoutePlanner, SubmittedRequest } from '../../calls/dialout-ports.ts';
 import {
   planErrors,
   planSoundErrors,
@@ -149,7 +149,7 @@ function acrossMembers(
   const stream = resolveStream(wanted.stream, { bot, detects, streams });
   if (!stream.ok) errors.push(...stream.errors);
   const trunk = route.ok ? route.trunk : undefined;
-  if (route.ok) errors.push(...headerErrors(wanted, trunk, routes));
+  errors.push(...headerErrors(wanted, route, routes));
   const { caller, callerName } = wanted;
   const callRoute = { caller, callerName, trunk, accountId: bot.accountId, routes };
   const plan = resolveBridge(wanted.bridge, callRoute, wanted.machineDetection);
@@ -169,12 +169,17 @@ function acrossMembers(
   };
 }
 
+/** Without a route, we don't know the trunk, and only report what no trunk passes on. */
 function headerErrors(
   wanted: Wanted,
-  trunk: string | undefined,
-  routes: RequestContext['routes'],
+  route: ReturnType<RoutePlanner['plan']>,
+  routes: RoutePlanner,
 ): readonly MemberError[] {
-  const passes = trunk === undefined ? undefined : (name: string) => routes.passes(trunk, name);
+  const trunk = route.ok ? route.trunk : undefined;
+  const passes =
+    route.ok && trunk === undefined
+      ? undefined
+      : (name: string) => trunk === undefined || routes.passes(trunk, name);
   return checkAddedHeaders(wanted, { mustPass: 'every', passes });
 }
 

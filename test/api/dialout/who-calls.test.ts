@@ -80,6 +80,11 @@ describe('who calls', () => {
     expect(harness.submissions).toEqual([]);
   });
 
+  test('headers are checked even if the trunk does not exist', async () => {
+    const { errors } = await dial({ trunk: 'none', headers: { From: 'x', 'X-Foo': '1' } });
+    expect(errors?.map(({ path }) => path)).toEqual(['trunk', 'headers.From']);
+  });
+
   test('counts the characters of a name, not their bytes', async () => {
     expect((await dial({ callerName: '📞'.repeat(80) })).status).toBe(200);
     expect((await dial({ callerName: '📞'.repeat(81) })).status).toBe(400);
