@@ -78,6 +78,7 @@ function programsOfTests() {
     ['pgbouncer', onPath('pgbouncer')],
     ['kamailio', onPath('kamailio')],
     ['baresip-core', onPath('baresip')],
+    ['kamailio-tls-modules', hasKamailioTls()],
     ['curl', onPath('curl')],
     // `script` gives the tests a terminal. Normally every Debian has this package.
     ['bsdutils', onPath('script')],
@@ -176,6 +177,14 @@ function newestChange(folder) {
 function onPath(program) {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
   return folders.some((folder) => folder !== '' && existsSync(join(folder, program)));
+}
+
+/** Debian puts Kamailio's modules into a folder for the machine's architecture. */
+function hasKamailioTls() {
+  return ['/usr/lib', '/usr/local/lib', '/usr/lib64']
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) => [folder, ...readdirSync(folder).map((name) => join(folder, name))])
+    .some((folder) => existsSync(join(folder, 'kamailio', 'modules', 'tls.so')));
 }
 
 function postgresInstalled() {

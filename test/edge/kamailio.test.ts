@@ -3,29 +3,40 @@
 // to a phone.
 
 import { pino } from 'pino';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, test as everywhere, expect, onTestFinished } from 'vitest';
 import type { Trunk } from '../../src/sip/trunks/trunks.ts';
 import { answer, openTrunkWorld } from '../sip/trunk-world.ts';
 import { eventually } from '../support/eventually.ts';
 import { startKamailio } from '../support/kamailio.ts';
 import { forSuite } from '../support/opened.ts';
 import { RawCallee, type RawMessage } from '../support/raw-callee.ts';
+import { onlyEmbedded } from './engines.ts';
+import { openAuthority, tlsTrunk } from './tls-world.ts';
 
 const auth = { username: 'alice', password: 'wonderland' };
 
 describe.each([
   { transport: 'udp', qop: 'auth' },
   { transport: 'tcp', qop: 'auth-int' },
+  { transport: 'tls', qop: 'auth' },
 ] as const)('Kamailio as an SBC over $transport, with qop $qop', ({ transport, qop }) => {
+  // drachtio-server has its own TLS settings.
+  const test = transport === 'tls' ? onlyEmbedded : everywhere;
   const sbc = forSuite(async () => {
+    const authority = transport === 'tls' ? await openAuthority() : undefined;
     const phone = await RawCallee.start({ dropsRepetitions: true });
     const kamailio = await startKamailio({
       ...{ phonePort: phone.port, realm: 'carrier.example', algorithm: 'SHA-256' },
-      ...{ qop, password: auth.password },
+      ...{ qop, password: auth.password, certificate: authority?.server },
     });
+    const { port, tlsPort } = kamailio;
+    const gateway = { host: '127.0.0.1', port, transport, priority: 0, weight: 1 };
+    const trunk: Partial<Trunk> =
+      authority === undefined ? { gateways: [gateway] } : tlsTrunk(tlsPort, authority.ca);
     return {
-      ...{ phone, kamailio },
+      ...{ phone, kamailio, trunk },
       async [Symbol.asyncDispose]() {
+        await authority?.[Symbol.asyncDispose]();
         await kamailio[Symbol.asyncDispose]();
         await phone[Symbol.asyncDispose]();
       },
@@ -33,13 +44,8 @@ describe.each([
   });
 
   async function open(options: Parameters<typeof openTrunkWorld>[0] = {}) {
-    const gateway = { host: '127.0.0.1', port: sbc.kamailio.port, transport } as const;
-    const gateways = [{ ...gateway, priority: 0, weight: 1 }];
-    const { trunk, ...others } = options;
-    const world = await openTrunkWorld({
-      ...others,
-      ...{ gateways: 0, trunk: { gateways, auth, ...trunk } },
-    });
+    const trunk = { ...sbc.trunk, auth, ...options.trunk };
+    const world = await openTrunkWorld({ ...options, gateways: 0, trunk });
     onTestFinished(async () => await world[Symbol.asyncDispose]());
     return world;
   }

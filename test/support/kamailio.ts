@@ -4,6 +4,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Certificate } from './certificates.ts';
 import { eventually } from './eventually.ts';
 import { freeUdpPort } from './free-port.ts';
 import { keepLog } from './gateway-logs.ts';
@@ -16,11 +17,14 @@ export type KamailioOptions = {
   readonly password: string;
   readonly algorithm: 'MD5' | 'SHA-256';
   readonly qop: 'auth' | 'auth-int';
+  /** For TLS. Default: no TLS. */
+  readonly certificate?: Certificate | undefined;
 };
 
 export type Kamailio = AsyncDisposable & {
   /** Port for UDP and TCP. */
   readonly port: number;
+  readonly tlsPort: number;
   /** Contains `challenged METHOD` and `proved METHOD` for each request. */
   readonly log: () => Promise<string>;
 };
@@ -32,9 +36,10 @@ const startsWithinMs = 20_000;
 export async function startKamailio(options: KamailioOptions): Promise<Kamailio> {
   const folder = await mkdtemp(join(tmpdir(), 'offhook-kamailio-'));
   const port = await freeUdpPort();
+  const tlsPort = await freeUdpPort();
   const configFile = join(folder, 'kamailio.cfg');
   const logFile = join(folder, 'log');
-  await writeFile(configFile, configuration(options, port));
+  await writeFile(configFile, configuration(options, port, tlsPort));
   // -DD: one process in the foreground, with its children. -Y: its sockets go to this folder.
   const args = ['-f', configFile, '-DD', '-E', '-Y', folder, '-m', '16', '-M', '4'];
   const kamailio = await keepProgram({ program: 'kamailio', args, logFile, cwd: folder });
@@ -52,13 +57,22 @@ export async function startKamailio(options: KamailioOptions): Promise<Kamailio>
     await stop();
     throw new Error(`Kamailio did not start: ${last.slice(-1_000)}`);
   }
-  return { port, log, [Symbol.asyncDispose]: stop };
+  return { port, tlsPort, log, [Symbol.asyncDispose]: stop };
 }
 
 const readyLine = 'offhook: ready';
 
-function configuration(options: KamailioOptions, port: number): string {
-  const { phonePort, realm, password, algorithm, qop } = options;
+function tlsConfiguration({ cert, key }: Certificate, port: number): string {
+  return `enable_tls=yes
+listen=tls:127.0.0.1:${port}
+loadmodule "tls.so"
+modparam("tls", "tls_method", "TLSv1.2+")
+modparam("tls", "certificate", "${cert}")
+modparam("tls", "private_key", "${key}")`;
+}
+
+function configuration(options: KamailioOptions, port: number, tlsPort: number): string {
+  const { phonePort, realm, password, algorithm, qop, certificate } = options;
   const modules = [
     ...['tm', 'tmx', 'sl', 'rr', 'pv', 'maxfwd', 'siputils', 'textops', 'xlog', 'auth'],
     ...['usrloc', 'registrar'],
@@ -74,6 +88,7 @@ rev_dns=no
 listen=udp:127.0.0.1:${port}
 listen=tcp:127.0.0.1:${port}
 ${modules.map((name) => `loadmodule "${name}.so"`).join('\n')}
+${certificate === undefined ? '' : tlsConfiguration(certificate, tlsPort)}
 modparam("auth", "algorithm", "${algorithm}")
 modparam("auth", "qop", "${qop}")
 modparam("auth", "nonce_count", 1)
