@@ -35,6 +35,14 @@ describe('a 200 with an unusable Contact fails the call and hangs up the callee'
     await expectHungUp(world, [], 'OK without Contact');
   });
 
+  test('a tel: URI behind a proxy that record-routes, which protects drachtio-server', async () => {
+    await using world = await openTrunkWorld({ gateways: 1 });
+    const proxy = `<sip:127.0.0.1:${world.gateways[0]?.port};lr>`;
+    const headers = [`Record-Route: ${proxy}`, 'Contact: <tel:+15551230001>'];
+
+    await expectHungUp(world, headers, 'OK with an unusable Contact');
+  });
+
   for (const contact of ['<tel:+15551230001>', '*']) {
     onlyDrachtio(
       `${contact} kills drachtio-server, and the next one hangs up the callee`,
