@@ -43,8 +43,20 @@ export async function exchangeOverTcp(
   }
 }
 
-/** Makes a call to the engine, which is answered, acknowledged and hung up by the caller. */
-export async function receiveCall(transport: 'UDP' | 'TCP', sipPort: number): Promise<void> {
+/**
+ * Makes a call to the engine, which is answered, acknowledged and hung up by the caller.
+ *
+ * @param meanwhile does something in the call. It gets a function that builds a request in the call,
+ * and one that sends a request.
+ */
+export async function receiveCall(
+  transport: 'UDP' | 'TCP',
+  sipPort: number,
+  meanwhile: (
+    build: (method: string, sequence: number) => string,
+    send: (text: string) => void,
+  ) => Promise<void> = async () => undefined,
+): Promise<void> {
   const line = await openLine(transport, sipPort);
   const id = randomId();
   const invite = request('INVITE', id, line.host, transport).replace('sip:service', 'sip:accept');
@@ -58,12 +70,17 @@ export async function receiveCall(transport: 'UDP' | 'TCP', sipPort: number): Pr
         .replace(`=z9hG4bK${id}`, `=z9hG4bK${randomId()}`)
         .replace('CSeq: 1 ', `CSeq: ${sequence} `);
     line.send(inDialog('ACK', 1));
-    line.send(inDialog('BYE', 2));
-    await line.hears(/^CSeq: 2 BYE\r$/m);
+    await meanwhile(inDialog, (text) => line.send(text));
+    // A mutated request may have had any CSeq. If it was a BYE, the call has already ended.
+    line.send(inDialog('BYE', maxCseq));
+    await line.hears(new RegExp(`^CSeq: ${maxCseq} BYE\\r$`, 'm'));
   } finally {
     await line.close();
   }
 }
+
+/** RFC 3261 section 8.1.1.5 */
+const maxCseq = 2_147_483_647;
 
 /** Places a call through the application of the fuzz target, which acknowledges it and hangs up. */
 export async function placeCallTo(place: (uri: string) => void, sipPort: number): Promise<void> {

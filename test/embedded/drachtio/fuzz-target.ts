@@ -2,8 +2,10 @@
 // call that it places. A far end speaks UDP and TCP. Checks verify that the engine still works and
 // holds nothing of what is over.
 
+import { expect } from 'vitest';
 import type { SipEngineStatistics } from '../../../src/embedded/drachtio/engine.ts';
 import { eventually } from '../../support/eventually.ts';
+import { recordedLogger } from '../../support/recorded-logger.ts';
 import { startEmbeddedEngine } from '../../support/sip-engine.ts';
 import { startApplication } from './fuzz-application.ts';
 import { placeCallTo, receiveCall, roundTrip } from './fuzz-calls.ts';
@@ -26,6 +28,8 @@ const TIMERS = {
   authenticateMs: 500,
   udpIdleMs: 500,
   ownerlessMs: 500,
+  // The 90 s of a session's shortest interval last about as long as the other time-outs.
+  sessionSecondMs: 4,
 };
 
 export type FuzzStatistics = Omit<SipEngineStatistics, 'dropped'>;
@@ -46,12 +50,14 @@ export type FuzzTarget = AsyncDisposable & {
   /** Makes calls in both directions, over UDP and TCP. Throws if one of them fails. */
   stillCalls(): Promise<void>;
   statistics(): FuzzStatistics;
-  /** Waits until the engine holds no more than before. */
+  /** Waits until the engine holds no more than before. Fails if a handler has thrown. */
   settlesTo(before: FuzzStatistics): Promise<void>;
 };
 
 export async function startFuzzTarget(): Promise<FuzzTarget> {
-  const engine = await startEmbeddedEngine({ secret: SECRET, timers: TIMERS });
+  // The engine survives an exception in a handler, but logs it as an error.
+  const { logger, lines } = recordedLogger('error');
+  const engine = await startEmbeddedEngine({ secret: SECRET, timers: TIMERS, logger });
   let invites: string[] = [];
   const peer = await openUdpPeer((text) => {
     if (text.startsWith('INVITE ')) invites.push(text);
@@ -93,6 +99,7 @@ export async function startFuzzTarget(): Promise<FuzzTarget> {
         Object.entries(statistics()).filter(
           ([name, value]) => value > before[name as keyof FuzzStatistics],
         );
+      expect(lines, 'messages on which a handler threw').toEqual([]);
       await eventually(
         () => grown().length === 0,
         () => `the engine holds no more than before; left over: ${JSON.stringify(grown())}`,

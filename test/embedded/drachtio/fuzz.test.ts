@@ -1,4 +1,4 @@
-// Ten thousand broken SIP messages and three thousand broken control frames, from a fixed seed.
+// Twelve thousand broken SIP messages and three thousand broken control frames, from a fixed seed.
 // Whatever a carrier, a scanner or a confused client sends, the engine stays alive, works and
 // forgets what is over.
 
@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { forEachTest } from '../../support/opened.ts';
+import { receiveCall } from './fuzz-calls.ts';
 import {
   mutate,
   type Random,
@@ -19,6 +20,7 @@ import { type FuzzStatistics, startFuzzTarget } from './fuzz-target.ts';
 const SEED = 20_261_120;
 const UDP_MESSAGES = 6_000;
 const TCP_MESSAGES = 4_000;
+const CALL_MESSAGES = 2_000;
 const CONTROL_FRAMES = 3_000;
 /** This many messages fit into a socket's buffer, so that the engine reads them all. */
 const BATCH = 40;
@@ -39,6 +41,7 @@ const METHODS = [
   'PRACK',
   'NOTIFY',
 ] as const;
+const CALL_METHODS = ['INVITE', 'UPDATE', 'UPDATE', 'INFO', 'PRACK', 'ACK'] as const;
 const STATUSES = [
   '180 Ringing',
   '183 Progress',
@@ -94,6 +97,23 @@ describe('the engine under hostile input', { timeout: 60_000 }, () => {
       if (sent % BATCH === 0) await target.stillAnswers();
     }
     socket?.destroy();
+
+    await target.stillCalls();
+    await target.settlesTo(before);
+  });
+
+  test(`survives ${CALL_MESSAGES} mutated requests within calls`, async () => {
+    const random = seededRandom(SEED + 3);
+
+    for (let sent = 0; sent < CALL_MESSAGES; sent += BATCH) {
+      await receiveCall('UDP', target.sipPort, async (build, send) => {
+        for (let index = 0; index < BATCH; index += 1) {
+          const valid = build(random.pick(CALL_METHODS), 2 + index);
+          send(mutate(Buffer.from(valid), random).toString('latin1'));
+        }
+        await target.stillAnswers();
+      });
+    }
 
     await target.stillCalls();
     await target.settlesTo(before);
