@@ -18,6 +18,7 @@ describe('the target of the form', () => {
     ['+1 (202) 555-0110', 'tel:+12025550110'],
     ['tel:+12025550110', 'tel:+12025550110'],
     ['tel:2025550110', 'tel:2025550110'],
+    ['+1 (202) 555-0110;ext=7', 'tel:+12025550110;ext=7'],
     ['talker', 'tel:+12025550104'],
     ['sip:agents@pbx.example', 'sip:agents@pbx.example'],
     ['nobody', 'nobody'],

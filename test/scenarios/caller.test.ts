@@ -23,6 +23,7 @@ beforeAll(async () => {
     file,
     `trunks:
   - name: carrier
+    default: true
     gateways: [{ host: 127.0.0.1, port: ${carrier.port} }]
     fromDomain: calls.example
     assertedIdentity: caller
@@ -32,6 +33,10 @@ beforeAll(async () => {
     rewrite:
       caller: [{ match: '\\+1(\\d{10})', replace: '$1' }]
       number: [{ match: '\\+1(\\d{10})', replace: '9$1' }]
+  - name: agents
+    gateways: [{ host: 127.0.0.1, port: ${carrier.port} }]
+    fromDomain: agents.example
+    rewrite: { number: [{ match: '(\\d+);phone-context=pbx\\.example', replace: '$1' }] }
 `,
   );
   gateway = await startGateway(dataDir.path, {
@@ -46,6 +51,11 @@ afterAll(async () => {
   await gateway.terminate();
   await carrier[Symbol.asyncDispose]();
 });
+
+const sdp = [
+  ...['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'],
+  ...['m=audio 30000 RTP/AVP 0', ''],
+].join('\r\n');
 
 const identity = 'eyJ.c2VjcmV0.c2ln;info=<https://cert.example/request.pem>;ppt=shaken';
 const who = {
@@ -80,6 +90,25 @@ test('a queued call reaches the carrier with everything that the request says', 
   expect(body).toMatchObject({
     calls: [{ callId, target: 'tel:+12025550110;ext=7', caller: '+12025550199' }],
   });
+});
+
+test('the second leg has a name and an Identity of its own, and a local number', async () => {
+  const bridge = {
+    ...{ to: 'tel:7042;phone-context=pbx.example', trunk: 'agents', caller: '100' },
+    ...{ callerName: 'Verkauf Müller', identity, headers: { 'X-Campaign': 'spring-secret' } },
+  };
+  await gateway.dialer.dial({ ...who, bridge });
+  const first = await carrier.take('INVITE');
+  carrier.reply(first, 200, 'OK', { body: sdp, tag: 'person' });
+  await carrier.take('ACK');
+
+  const second = await carrier.take('INVITE');
+  expect(second.startLine).toBe(`INVITE sip:7042@127.0.0.1:${carrier.port} SIP/2.0`);
+  expect(one(second, 'from')).toMatch(/^"Verkauf Müller" <sip:100@agents\.example>;tag=/);
+  expect(one(second, 'identity')).toBe(identity);
+  expect(one(second, 'x-campaign')).toBe('spring-secret');
+  carrier.reply(second, 486, 'Busy Here');
+  carrier.reply(await carrier.take('BYE'), 200, 'OK');
 });
 
 test('the log of all levels has neither the name nor the headers', () => {

@@ -8,7 +8,7 @@ const northAmerican = /^1?([2-9]\d\d)([2-9]\d\d)(\d{4})$/;
 export function readTarget(typed, sandbox) {
   const callee = sandbox.find(({ name }) => name === typed);
   if (callee !== undefined) return { uri: `tel:${callee.number}` };
-  if (!/^\+?[\d ().-]+$/.test(typed)) return { uri: typed };
+  if (!/^\+?[\d ().-]+(?:;ext=\d+)?$/.test(typed)) return { uri: typed };
   const number = typed.replace(/[ ().-]/g, '');
   return number.startsWith('+') ? { uri: `tel:${number}` } : { message: adviceFor(number) };
 }

@@ -247,9 +247,13 @@ export type SandboxName = (typeof sandboxNumbers)[number]['name'];
 
 /**
  * Finds a number by the user part of the request URI, which may be the number with or without `+`,
- * or the name.
+ * or the name. The callees have no extensions, so `;ext=7` makes no difference. A local number is
+ * completed with its context, e.g. `5550100;phone-context=+1202`.
  */
 export function findSandboxNumber(user: string): SandboxNumber | undefined {
-  const wanted = user.replace(/^\+/, '');
+  const [number = '', ...parameters] = user.split(';');
+  const context = parameters.find((parameter) => parameter.startsWith('phone-context=+'));
+  const prefix = context?.slice('phone-context='.length) ?? '';
+  const wanted = `${prefix}${number}`.replace(/^\+/, '');
   return sandboxNumbers.find((row) => row.number === `+${wanted}` || row.name === wanted);
 }

@@ -145,13 +145,9 @@ async function connect(srf: SrfCallee, engine: SipEngine, secret: string): Promi
 }
 
 /**
- * `sip:+12025550100;ext=7@127.0.0.1:5070;user=phone` → `+12025550100`. The callees have no
- * extensions. A local number is completed with its context, e.g. `5550100;phone-context=+1202`.
- * Returns an empty string if the URI has no user part.
+ * `sip:+12025550100;ext=7@127.0.0.1:5070;user=phone` → `+12025550100;ext=7`. Returns an empty string
+ * if the URI has no user part.
  */
 function userOf(uri: string): string {
-  const user = /^sips?:([^@:?]*)(?::[^@]*)?@/i.exec(uri)?.[1] ?? '';
-  const [number = '', ...parameters] = user.split(';');
-  const context = parameters.find((parameter) => parameter.startsWith('phone-context=+'));
-  return `${context?.slice('phone-context='.length) ?? ''}${number}`;
+  return /^sips?:([^@:?]*)(?::[^@]*)?@/i.exec(uri)?.[1] ?? '';
 }

@@ -24,13 +24,19 @@ describe('sandbox numbers', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  test.each(['+12025550130', '12025550130', 'busy'])('finds the callee by %s', (user) => {
+  test.each([
+    ...['+12025550130', '12025550130', 'busy', '12025550130;ext=7'],
+    ...['5550130;phone-context=+1202', '12025550130;phone-context=sandbox.example'],
+  ])('finds the callee by %s', (user) => {
     expect(findSandboxNumber(user)?.name).toBe('busy');
   });
 
-  test.each(['', '+', '2025550130', '+4930123456', 'BUSY'])('finds no callee by "%s"', (user) => {
-    expect(findSandboxNumber(user)).toBeUndefined();
-  });
+  test.each(['', '+', '2025550130', '+4930123456', 'BUSY', '0130;phone-context=+1202'])(
+    'finds no callee by "%s"',
+    (user) => {
+      expect(findSandboxNumber(user)).toBeUndefined();
+    },
+  );
 });
 
 describe('sounds', () => {
