@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { maxQueueTimeoutMs, maxRingTimeoutMs } from './calls/dialout-limits.ts';
 import {
+  dnsServers,
   drachtioUrl,
   natsUrl,
   networks,
@@ -127,6 +128,11 @@ const environment = z.object({
     .optional()
     .describe(
       'Networks in which requests may dial sip: targets directly, or `none`. Default: loopback on a laptop (see NOTIFY_ALLOWED_NETWORKS) if the sandbox is on, otherwise none.',
+    ),
+  DNS_SERVERS: dnsServers
+    .optional()
+    .describe(
+      'DNS servers that resolve the trunks’ gateways, e.g. 10.0.0.2,10.0.0.3:5353. Default: the operating system’s, with its hosts file.',
     ),
   TRUNKS_FILE: z
     .string()
@@ -427,6 +433,7 @@ function resolveDefaults(env: z.infer<typeof environment>) {
       port: env.SIP_PORT,
       allowedNetworks: env.SIP_ALLOWED_NETWORKS as readonly string[] | undefined,
     },
+    dnsServers: env.DNS_SERVERS as readonly string[] | undefined,
     trunksFile: env.TRUNKS_FILE,
     sttProvidersFile: env.STT_PROVIDERS_FILE,
     sttDefaultProvider: env.STT_DEFAULT_PROVIDER,

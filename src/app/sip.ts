@@ -2,6 +2,7 @@
 // the trunks, the sandbox carrier, and the SIP port on top of them.
 
 import { randomBytes } from 'node:crypto';
+import { isIPv6 } from 'node:net';
 import type { SipCapture } from '../calls/capture/capture.ts';
 import { type DrachtioServer, readSecrets } from '../config.ts';
 import type { TlsTable } from '../embedded/drachtio/engine.ts';
@@ -11,7 +12,11 @@ import type { EventConnection } from '../events/connection.ts';
 import { requestLegEnd, serveLegRequests } from '../events/node-requests.ts';
 import { errorForPeople } from '../lib/error-for-log.ts';
 import { supervise } from '../lib/threads/supervise.ts';
-import { createDrachtioSip, type DrachtioSip } from '../sip/drachtio-sip.ts';
+import {
+  createDrachtioSip,
+  type DrachtioSip,
+  type DrachtioSipOptions,
+} from '../sip/drachtio-sip.ts';
 import { createRouter, type Router } from '../sip/trunks/routing.ts';
 import { readTrunkFile, sandboxIsOn, trunksOf } from '../sip/trunks/trunk-file.ts';
 import {
@@ -69,6 +74,7 @@ export async function openSip(
       : networksOpenTo(config.sip.allowedNetworks, beyond);
   const port = createDrachtioSip({
     ...{ servers, trunks, allowedNetworks, logger, clock, capture },
+    ...lookUpsOf(config),
     askOthers: (leg) => requestLegEnd(connection, leg),
   });
   closers.add('SIP port', () => port[Symbol.asyncDispose]());
@@ -89,6 +95,19 @@ export async function openSip(
     beyondLaptop: beyond,
     reloadTrunks: () => reload(environment, file, { trunks, port, read, prepare }),
   };
+}
+
+/**
+ * The embedded engine sends over the IP version of SIP_HOST only. drachtio's configuration may have
+ * both, and a call goes on to the next address if it doesn't.
+ */
+function lookUpsOf({
+  dnsServers: servers,
+  drachtioServers,
+  sip,
+}: Environment['config']): Pick<DrachtioSipOptions, 'dns'> {
+  if (drachtioServers !== undefined) return { dns: { servers } };
+  return { dns: { servers, families: [isIPv6(sip.host) ? 6 : 4] } };
 }
 
 type Reloaded = {

@@ -1,5 +1,6 @@
 // Schemas for individual environment variables.
 
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
@@ -38,6 +39,34 @@ export const trustedNetworks = networks.refine(
   (cidrs) => cidrs.every((cidr) => !cidr.endsWith('/0')),
   'must not be every address',
 );
+
+/** More servers than anybody has. c-ares asks one after the other, within one time-out. */
+const maxDnsServers = 8;
+
+/** A list of addresses, each with an optional port. */
+export const dnsServers = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(
+    z
+      .array(
+        z
+          .string()
+          .refine(
+            isAddressAndPort,
+            'must be addresses separated by commas, each with an optional port, e.g. 10.0.0.2 or [2001:db8::2]:5353',
+          ),
+      )
+      .min(1)
+      .max(maxDnsServers),
+  );
+
+function isAddressAndPort(text: string): boolean {
+  if (isIP(text) !== 0) return true;
+  const [, six = '', four = '', port = ''] = /^(?:\[(.*)\]|(.*)):(\d{1,5})$/.exec(text) ?? [];
+  const number = Number(port);
+  return (isIP(six) === 6 || isIP(four) === 4) && number >= 1 && number <= 65_535;
+}
 
 export const drachtioUrl = z.string().transform((text, context) => {
   const servers: { host: string; port: number; secret: string }[] = [];

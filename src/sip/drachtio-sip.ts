@@ -16,13 +16,15 @@ import { EngineConnection } from './engine/engine-connection.ts';
 import type { EngineLink } from './engine/engine-link.ts';
 import { defaultSipLimits, type SipLimits } from './engine/sip-limits.ts';
 import { AbandonedLegs } from './legs/abandoned-legs.ts';
-import { isSilence, pauseOf } from './legs/failover.ts';
+import { type AttemptFailure, isSilence, pauseOf } from './legs/failover.ts';
 import { FailoverLeg } from './legs/failover-leg.ts';
 import { endStoredLegOn } from './legs/stored-leg-end.ts';
+import { createDnsClient, type DnsClientOptions } from './trunks/dns/dns-client.ts';
+import { createHopFinder, type HopFinder } from './trunks/dns/next-hops.ts';
 import { GatewayHealth, type GatewayState, probeGateway } from './trunks/gateway-health.ts';
 import type { Dice } from './trunks/gateway-order.ts';
 import { Registrations } from './trunks/registrations.ts';
-import { type Credentials, createRouter } from './trunks/routing.ts';
+import { type Credentials, createRouter, type Route } from './trunks/routing.ts';
 import type { TrunkDirectory } from './trunks/trunks.ts';
 
 export type DrachtioSipOptions = {
@@ -42,6 +44,8 @@ export type DrachtioSipOptions = {
   readonly capture?: SipCapture;
   /** Chooses between gateways of the same priority. Default: `Math.random`. */
   readonly dice?: Dice;
+  /** How to resolve the gateways' names. Default: the operating system's DNS servers. */
+  readonly dns?: DnsClientOptions;
 };
 
 export type DrachtioSip = SipPort &
@@ -72,6 +76,7 @@ class DrachtioPool implements DrachtioSip {
   readonly #options: DrachtioSipOptions;
   readonly #router: ReturnType<typeof createRouter>;
   readonly #connections: readonly EngineConnection[];
+  readonly #hops: HopFinder;
   readonly #health: GatewayHealth;
   readonly #registrations: Registrations;
   readonly #legs = new Set<FailoverLeg>();
@@ -83,19 +88,28 @@ class DrachtioPool implements DrachtioSip {
   constructor(options: DrachtioSipOptions) {
     this.#options = options;
     this.#limits = { ...defaultSipLimits, ...options.limits };
+    const hops = createHopFinder({
+      dns: createDnsClient(options.dns ?? {}),
+      timeoutMs: this.#limits.resolveTimeoutMs,
+      ...(options.dice !== undefined && { dice: options.dice }),
+    });
+    this.#hops = hops;
     this.#health = new GatewayHealth({
       logger: options.logger,
       probe: async (gateway, trunk, timeoutMs) => {
         const link = this.#pickLink();
-        return link === undefined ? 'unknown' : probeGateway(link, gateway, trunk, timeoutMs);
+        return link === undefined
+          ? 'unknown'
+          : probeGateway(link, { gateway, trunk, hops }, timeoutMs);
       },
     });
-    this.#registrations = new Registrations({ limits: this.#limits, logger: options.logger });
+    this.#registrations = new Registrations({ limits: this.#limits, logger: options.logger, hops });
     this.#router = createRouter({
       trunks: options.trunks,
       allowedNetworks: options.allowedNetworks,
       resolveTimeoutMs: this.#limits.resolveTimeoutMs,
       isUp: (trunk, gateway) => this.#health.isUp(trunk, gateway),
+      hops,
       ...(options.dice !== undefined && { dice: options.dice }),
     });
     this.#abandoned = new AbandonedLegs({
@@ -165,12 +179,7 @@ class DrachtioPool implements DrachtioSip {
       logger,
       limits: this.#limits,
       pickLink: () => (this.#isDisposed ? undefined : this.#pickLink()),
-      onAttemptFailed: ({ trunk, gateway }, failure, hasRung) => {
-        if (trunk === undefined) return;
-        if (isSilence(failure) && !hasRung) this.#health.noteSilence(trunk, gateway);
-        const pauseS = pauseOf(failure);
-        if (pauseS !== undefined) this.#health.pause(trunk, gateway, pauseS);
-      },
+      onAttemptFailed: (route, failure, hasRung) => this.#noteFailure(route, failure, hasRung),
       onAbandoned: (stored) => this.#abandoned.add(stored),
       referTo: (target, trunk) => this.#router.referTo(target, trunk),
       capture: this.#options.capture,
@@ -205,6 +214,21 @@ class DrachtioPool implements DrachtioSip {
     this.#abandoned.close();
     for (const connection of this.#connections) connection.close();
     this.#linkChanges.notify();
+  }
+
+  /**
+   * Notes that a gateway didn't respond or doesn't want calls. While the gateway has other
+   * addresses that the call goes on to try, that's a fact about the address only.
+   */
+  #noteFailure(route: Route, failure: AttemptFailure, hasRung: boolean): void {
+    const { trunk, gateway, hop, hasMoreHops = false } = route;
+    if (trunk === undefined) return;
+    const isSilent = isSilence(failure) && !hasRung;
+    const pauseS = pauseOf(failure);
+    if (hop !== undefined && (isSilent || pauseS !== undefined)) this.#hops.avoid(hop);
+    if (hasMoreHops) return;
+    if (isSilent) this.#health.noteSilence(trunk, gateway);
+    if (pauseS !== undefined) this.#health.pause(trunk, gateway, pauseS);
   }
 
   async #dial(leg: FailoverLeg, request: PlaceRequest): Promise<void> {

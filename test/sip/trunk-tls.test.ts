@@ -6,8 +6,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { nextHopUri } from '../../src/sip/trunks/routing.ts';
 import { readTrunkFile, trunksOf } from '../../src/sip/trunks/trunk-file.ts';
+import { nextHopUri } from '../../src/sip/trunks/trunk-uris.ts';
 import { type Certificate, createCa, type TestCa } from '../support/certificates.ts';
 
 let folder: string;

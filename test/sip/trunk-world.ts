@@ -8,6 +8,7 @@ import type { SipTimers, TlsTable } from '../../src/embedded/drachtio/engine.ts'
 import { type Logger, silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
 import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
+import type { DnsClientOptions } from '../../src/sip/trunks/dns/dns-client.ts';
 import type { Dice } from '../../src/sip/trunks/gateway-order.ts';
 import { builtInTrunk, liveTrunks, loadTrunks, type Trunk } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
@@ -56,6 +57,7 @@ export async function openTrunkWorld(
     readonly timers?: Partial<SipTimers>;
     readonly limits?: Partial<SipLimits>;
     readonly dice?: Dice;
+    readonly dns?: DnsClientOptions;
     readonly logger?: Logger;
   } = {},
 ): Promise<TrunkWorld> {
@@ -90,6 +92,7 @@ export async function openTrunkWorld(
     clock: { now: () => new Date() },
     limits: { disposeTimeoutMs: 300, reconnectMinMs: 20, ...options.limits },
     ...(options.dice !== undefined && { dice: options.dice }),
+    ...(options.dns !== undefined && { dns: options.dns }),
   });
   await eventually(() => sip.connected().length === engines.length, 'all engines are connected');
   return {

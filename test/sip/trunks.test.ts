@@ -27,7 +27,10 @@ describe('trunks.yaml', () => {
       defaultFor: [],
       gateways: [
         { host: 'sip1.acme.example', port: 5060, transport: 'udp', priority: 1, weight: 2 },
-        { host: 'sip2.acme.example', transport: 'udp', priority: 1, weight: 1 },
+        {
+          ...{ host: 'sip2.acme.example', transport: 'udp', priority: 1, weight: 1 },
+          findsTransport: true,
+        },
         { host: 'backup.acme.example', transport: 'tcp', priority: 2, weight: 1 },
       ],
       health: { intervalMs: 30_000, failThreshold: 3, recoverThreshold: 2 },

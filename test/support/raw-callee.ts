@@ -12,6 +12,8 @@ export type CalleePeer = { readonly address: string; readonly port: number };
 
 /** What the callee sends and receives its messages over. */
 export type CalleeChannel = {
+  /** Default: 127.0.0.1. */
+  readonly host?: string;
   readonly port: number;
   readonly transport: 'UDP' | 'TLS';
   send(to: CalleePeer, text: string): void;
@@ -67,7 +69,7 @@ export class RawCallee implements AsyncDisposable {
 
   static async start(options: RawCalleeOptions = {}): Promise<RawCallee> {
     const callee = new RawCallee(options);
-    const open = options.over ?? overUdp;
+    const open = options.over ?? udpAt({});
     callee.#channel = await open((text, from) => callee.#onMessage(text, from));
     return callee;
   }
@@ -139,7 +141,7 @@ export class RawCallee implements AsyncDisposable {
     const to = one(invite, 'to');
     this.#send(invite.from, [
       `${method} ${/<([^>]+)>/.exec(one(invite, 'contact'))?.[1]} SIP/2.0`,
-      `Via: SIP/2.0/${this.#channel?.transport} 127.0.0.1:${this.port};branch=z9hG4bK-${this.#id}-${method}-${this.#cseq}`,
+      `Via: SIP/2.0/${this.#channel?.transport} ${this.host}:${this.port};branch=z9hG4bK-${this.#id}-${method}-${this.#cseq}`,
       'Max-Forwards: 70',
       `From: ${to.includes(';tag=') ? to : `${to};tag=${options.tag ?? 'callee'}`}`,
       `To: ${one(invite, 'from')}`,
@@ -170,9 +172,13 @@ export class RawCallee implements AsyncDisposable {
     return message;
   }
 
+  get host(): string {
+    return this.#channel?.host ?? '127.0.0.1';
+  }
+
   get #contact(): string {
     const suffix = this.#channel?.transport === 'TLS' ? ';transport=tls' : '';
-    return `<sip:callee@127.0.0.1:${this.port}${suffix}>`;
+    return `<sip:callee@${this.host}:${this.port}${suffix}>`;
   }
 
   #send(to: CalleePeer, lines: readonly string[]): void {
@@ -207,18 +213,21 @@ export function one(message: RawMessage, name: string): string {
   return message.headers.get(name)?.[0] ?? '';
 }
 
-const overUdp: OpenChannel = async (onMessage) => {
-  const socket = createSocket('udp4');
-  socket.on('message', (data, from) => onMessage(data.toString(), from));
-  socket.bind(await freeUdpPort(), '127.0.0.1');
-  await once(socket, 'listening');
-  return {
-    port: socket.address().port,
-    transport: 'UDP',
-    send: (to, text) => socket.send(text, to.port, to.address),
-    async close() {
-      socket.close();
-      await once(socket, 'close');
-    },
+/** @param at Default: a free port of 127.0.0.1 */
+export function udpAt({ host = '127.0.0.1', port }: { host?: string; port?: number }): OpenChannel {
+  return async (onMessage) => {
+    const socket = createSocket('udp4');
+    socket.on('message', (data, from) => onMessage(data.toString(), from));
+    socket.bind(port ?? (await freeUdpPort()), host);
+    await once(socket, 'listening');
+    return {
+      ...{ host, port: socket.address().port },
+      transport: 'UDP',
+      send: (to, text) => socket.send(text, to.port, to.address),
+      async close() {
+        socket.close();
+        await once(socket, 'close');
+      },
+    };
   };
-};
+}

@@ -15,7 +15,7 @@ import type {
   SentRequest,
 } from '../engine/srf-types.ts';
 import { cseqNumber, hostOf } from '../sip-headers.ts';
-import { bracketed } from '../trunks/routing.ts';
+import { bracketed } from '../trunks/trunk-uris.ts';
 import type { DigestClient, DigestExchange, FinalReason } from './digest-client.ts';
 
 export type Authentication = {

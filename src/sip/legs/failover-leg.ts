@@ -12,7 +12,8 @@ import type {
 } from '../../calls/ports.ts';
 import { inBackground } from '../../lib/in-background.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
-import type { Route } from '../trunks/routing.ts';
+import { dnsFailure, type Route } from '../trunks/routing.ts';
+import { gatewayUri } from '../trunks/trunk-uris.ts';
 import { boundedLegEvent, boundedReferEvent } from './bounded-reasons.ts';
 import { type AttemptFailure, mayFailOver } from './failover.ts';
 import { type AttemptObserver, type LegDependencies, OutboundLeg } from './outbound-leg.ts';
@@ -107,6 +108,10 @@ export class FailoverLeg implements CallLeg {
 
   #tryGateway({ route, link }: Path): void {
     this.#routes = this.#routes.slice(1);
+    if (route.unresolved !== undefined) {
+      this.#failUnresolved(route, route.unresolved);
+      return;
+    }
     const attempt = new OutboundLeg(this.#request, this.#observerFor(route), this.#dependencies);
     this.#attempt = attempt;
     this.#onTheWire.add(attempt);
@@ -116,6 +121,13 @@ export class FailoverLeg implements CallLeg {
     });
     inBackground(released, this.#dependencies.logger, 'noting that an attempt is off the wire');
     attempt.start(link, route);
+  }
+
+  /** Fails an attempt without an INVITE, as the engine does if it can't resolve a name. */
+  #failUnresolved(route: Route, why: string): void {
+    const at = this.#dependencies.clock.now();
+    const reason = `${dnsFailure}: ${why}`;
+    this.#onAttemptFailed(route, at, { kind: 'stack', sipStatus: 503, reason, at });
   }
 
   /**
@@ -150,9 +162,12 @@ export class FailoverLeg implements CallLeg {
       return;
     }
     const { sipStatus, reason, kind, at, facts } = failure;
-    const { gateway } = route;
+    const { gateway, hop } = route;
     logger.info(
-      { callId: this.#request.callId, gateway, sipStatus, kind, next: next.route.gateway },
+      {
+        ...{ callId: this.#request.callId, gateway, sipStatus, kind, next: next.route.gateway },
+        ...(hop !== undefined && { address: gatewayUri(hop) }),
+      },
       'gateway failed, trying the next one',
     );
     const attempt = {

@@ -10,8 +10,9 @@ import type { Logger } from '../../lib/logger.ts';
 import { capabilityHeaders } from '../capabilities.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import { type TransactionResult, transact } from '../legs/transaction.ts';
+import type { HopFinder, NextHop } from './dns/next-hops.ts';
 import { gatewayName } from './gateway-name.ts';
-import { gatewayUri, nextHopUri } from './routing.ts';
+import { gatewayUri, nextHopUri, placeOf } from './trunk-uris.ts';
 import type { Gateway, HealthSettings, Trunk } from './trunks.ts';
 
 export type GatewayState = {
@@ -187,10 +188,11 @@ function keyOf(trunk: string, gateway: string): string {
  * Sends OPTIONS to ask a gateway whether it would accept a call. The response is the same as for an
  * INVITE (RFC 3261, section 11).
  */
-export async function probeGateway(
+async function probeHop(
   link: EngineLink,
   gateway: Gateway,
-  trunk: Pick<Trunk, 'name' | 'tls'>,
+  trunk: Trunk,
+  hop: NextHop,
   timeoutMs: number,
 ): Promise<ProbeResult> {
   const uri = gatewayUri(gateway);
@@ -200,8 +202,31 @@ export async function probeGateway(
     ...capabilityHeaders,
     Accept: 'application/sdp',
   };
-  const options = { method: 'OPTIONS', uri, headers, proxy: nextHopUri(trunk, gateway) };
+  const options = { method: 'OPTIONS', uri, headers, proxy: nextHopUri(trunk, gateway, hop) };
   return probeResultOf(await transact(link, options, { until: 'answered', timeoutMs }));
+}
+
+/**
+ * Probes all addresses of a gateway together. One that responds is enough, because calls try all of
+ * them, and first those that responded.
+ */
+export async function probeGateway(
+  link: EngineLink,
+  { gateway, trunk, hops }: { gateway: Gateway; trunk: Trunk; hops: HopFinder },
+  timeoutMs: number,
+): Promise<ProbeResult> {
+  const found = await hops.find(placeOf(trunk, gateway));
+  if (found.kind === 'unresolved') return 'silent';
+  const results = await Promise.all(
+    found.hops.map(async (hop) => {
+      const result = await probeHop(link, gateway, trunk, hop, timeoutMs);
+      if (result === 'alive') hops.welcome(hop);
+      if (result === 'silent') hops.avoid(hop);
+      return result;
+    }),
+  );
+  if (results.includes('alive')) return 'alive';
+  return results.every((result) => result === 'silent') ? 'silent' : 'unknown';
 }
 
 /**

@@ -11,9 +11,11 @@ import { DigestClient, maxRepetitions } from '../digest/digest-client.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { SipLimits } from '../engine/sip-limits.ts';
 import type { RequestOptions, SipMessage } from '../engine/srf-types.ts';
-import { transact } from '../legs/transaction.ts';
+import { type TransactionResult, transact } from '../legs/transaction.ts';
+import type { HopFinder, NextHop } from './dns/next-hops.ts';
 import { gatewayName } from './gateway-name.ts';
-import { authority, bracketed, nextHopUri, userPart } from './routing.ts';
+import { dnsFailure } from './routing.ts';
+import { authority, bracketed, gatewayUri, nextHopUri, placeOf, userPart } from './trunk-uris.ts';
 import type { Gateway, Trunk } from './trunks.ts';
 
 /**
@@ -31,12 +33,18 @@ const maxExpiresS = 7 * 86_400;
 const cseqStep = maxRepetitions + 1;
 
 export class Registrations {
+  readonly #hops: HopFinder;
   readonly #limits: SipLimits;
   readonly #logger: Logger;
   #trunks: readonly Trunk[] = [];
   #running = new Map<string, Registration>();
 
-  constructor(dependencies: { readonly limits: SipLimits; readonly logger: Logger }) {
+  constructor(dependencies: {
+    readonly limits: SipLimits;
+    readonly logger: Logger;
+    readonly hops: HopFinder;
+  }) {
+    this.#hops = dependencies.hops;
     this.#limits = dependencies.limits;
     this.#logger = dependencies.logger;
   }
@@ -66,6 +74,7 @@ export class Registrations {
     const registration = new Registration(link, {
       trunk: { ...trunk, auth, register },
       gateway,
+      hops: this.#hops,
       limits: this.#limits,
       logger: this.#logger,
     });
@@ -76,6 +85,7 @@ export class Registrations {
 type RegistrationOptions = {
   readonly trunk: Trunk & Required<Pick<Trunk, 'auth' | 'register'>>;
   readonly gateway: Gateway;
+  readonly hops: HopFinder;
   readonly limits: SipLimits;
   readonly logger: Logger;
 };
@@ -84,7 +94,12 @@ type Outcome =
   | { readonly kind: 'registered'; readonly expiresS: number }
   /** The registrar responded with 423, because the requested time is too brief. */
   | { readonly kind: 'tooBrief'; readonly minExpiresS: number }
-  | { readonly kind: 'failed'; readonly reason: string }
+  | {
+      readonly kind: 'failed';
+      readonly reason: string;
+      /** The server didn't respond or doesn't work, so another address may (RFC 3263, 4.3). */
+      readonly isServerFault?: true;
+    }
   /**
    * The engine rejected the request, and will keep doing so until its configuration or the
    * gateway's changes.
@@ -107,6 +122,8 @@ class Registration {
   /** Kept for renewals, so that the last nonce is used again without another challenge. */
   readonly #digest: DigestClient;
   readonly #callId = randomUUID();
+  /** Where the registration is. It's renewed there as long as DNS still names that address. */
+  #hop: NextHop | undefined;
   #cseq = 1;
   #expiresS: number;
   #state: 'unregistered' | 'registered' | 'stopped' = 'unregistered';
@@ -130,7 +147,7 @@ class Registration {
   }
 
   async #register(): Promise<void> {
-    const outcome = await this.#sendRegister().catch(failureFrom);
+    const outcome = await this.#registerAtHops().catch(failureFrom);
     if (this.#state === 'stopped' || outcome.kind === 'lost') return;
     const delayMs = this.#handle(outcome);
     if (delayMs === undefined) return;
@@ -168,9 +185,38 @@ class Registration {
     }
   }
 
-  async #sendRegister(): Promise<Outcome> {
+  /** Tries the gateway's addresses until one of them responds. */
+  async #registerAtHops(): Promise<Outcome> {
+    const { trunk, gateway, hops } = this.#options;
+    const found = await hops.find(placeOf(trunk, gateway));
+    if (found.kind === 'unresolved') {
+      return { kind: 'failed', reason: `${dnsFailure}: ${found.reason}` };
+    }
+    const isCurrent = (hop: NextHop) =>
+      this.#hop !== undefined && gatewayUri(hop) === gatewayUri(this.#hop);
+    const inOrder = [
+      ...found.hops.filter(isCurrent),
+      ...found.hops.filter((hop) => !isCurrent(hop)),
+    ];
+    let outcome: Outcome = { kind: 'failed', reason: 'not sent' };
+    for (const hop of inOrder) {
+      if (this.#state === 'stopped') return outcome;
+      outcome = await this.#sendRegister(hop);
+      const isFault = outcome.kind === 'failed' && outcome.isServerFault === true;
+      if (outcome.kind === 'lost') return outcome;
+      if (!isFault && outcome.kind !== 'impossible') {
+        this.#hop = hop;
+        hops.welcome(hop);
+        return outcome;
+      }
+      hops.avoid(hop);
+    }
+    return outcome;
+  }
+
+  async #sendRegister(hop: NextHop): Promise<Outcome> {
     const { limits } = this.#options;
-    const request = this.#request();
+    const request = this.#request(hop);
     this.#cseq += cseqStep;
     const wait = {
       until: 'answered',
@@ -180,20 +226,25 @@ class Registration {
     const result = await transact(this.#link, request, wait);
     switch (result.kind) {
       case 'response':
-        return this.#outcomeOf(result.status, result.message);
-      case 'refused':
-        return {
-          kind: isPermanent(result.reason) ? 'impossible' : 'failed',
-          reason: result.reason,
-        };
+        return this.#outcomeOf(result);
+      case 'refused': {
+        const { reason } = result;
+        return isPermanent(reason)
+          ? { kind: 'impossible', reason }
+          : { kind: 'failed', reason, isServerFault: true };
+      }
       case 'timeout':
-        return { kind: 'failed', reason: 'no answer' };
+        return { kind: 'failed', reason: 'no answer', isServerFault: true };
       case 'lost':
         return { kind: 'lost' };
     }
   }
 
-  #outcomeOf(status: number, message: SipMessage | undefined): Outcome {
+  #outcomeOf({
+    status,
+    message,
+    byStack,
+  }: Extract<TransactionResult, { kind: 'response' }>): Outcome {
     if (status < 300) {
       // The registrar may grant less time than we asked for, but never more (section 10.2.1.1).
       const expiresS = Math.min(grantedS(message) ?? this.#expiresS, this.#expiresS);
@@ -204,21 +255,22 @@ class Registration {
     if (minExpiresS !== undefined && isUsable(minExpiresS)) {
       return { kind: 'tooBrief', minExpiresS };
     }
-    return { kind: 'failed', reason: String(status) };
+    const isServerFault = byStack === true || status === 503;
+    return { kind: 'failed', reason: String(status), ...(isServerFault && { isServerFault }) };
   }
 
-  #request(): RequestOptions {
+  #request(hop: NextHop): RequestOptions {
     const { trunk, gateway } = this.#options;
     const domain = bracketed(trunk.fromDomain ?? gateway.host);
     // A registrar's port belongs in the request URI, but never in From and To (RFC 3261, 19.1.1,
     // table 1).
     const registrar = trunk.fromDomain === undefined ? authority(gateway) : domain;
-    const user = userPart(trunk.auth.username);
-    const transport = gateway.transport === 'udp' ? '' : `;transport=${gateway.transport}`;
+    const user = userPart(trunk.user ?? trunk.auth.username);
+    const transport = hop.transport === 'udp' ? '' : `;transport=${hop.transport}`;
     return {
       method: 'REGISTER',
       uri: `sip:${registrar}`,
-      proxy: nextHopUri(trunk, gateway),
+      proxy: nextHopUri(trunk, gateway, hop),
       headers: {
         From: `<sip:${user}@${domain}>`,
         To: `<sip:${user}@${domain}>`,

@@ -12,9 +12,21 @@ import type { TrunkLimits } from '../../calls/dialout-ports.ts';
 import type { PlaceRequest } from '../../calls/ports.ts';
 import { uriOfTarget } from '../../calls/target/dial-target.ts';
 import { within } from '../../lib/within.ts';
+import type { HopFinder, NextHop, NextHops } from './dns/next-hops.ts';
 import { gatewayName } from './gateway-name.ts';
 import { type Dice, orderGateways } from './gateway-order.ts';
 import { fromHeader, nameAddress } from './name-address.ts';
+import {
+  authority,
+  bracketed,
+  domainOf,
+  fromHost,
+  gatewayUri,
+  nextHopUri,
+  placeOf,
+  transportParameter,
+  userPart,
+} from './trunk-uris.ts';
 import {
   type Gateway,
   isOpenTo,
@@ -47,6 +59,12 @@ export type Route = {
   readonly gateway: string;
   /** Undefined for a direct call. */
   readonly trunk?: string;
+  /** The address that DNS named for the gateway. Undefined if no look-up was needed. */
+  readonly hop?: NextHop;
+  /** The gateway has further addresses, which the call tries next. */
+  readonly hasMoreHops?: true;
+  /** Why the gateway's name doesn't resolve. Such a route fails without an INVITE. */
+  readonly unresolved?: string;
 };
 
 export type RouteResult =
@@ -103,6 +121,8 @@ export function createRouter(options: {
   readonly resolveHost?: ResolveHost;
   readonly isUp?: (trunk: string, gateway: string) => boolean;
   readonly dice?: Dice;
+  /** Resolves gateways. Default: the engine resolves their names. */
+  readonly hops?: Pick<HopFinder, 'find'>;
 }): Router {
   const { trunks } = options;
   const networks = options.allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
@@ -143,9 +163,14 @@ export function createRouter(options: {
     const unusable = planThrough(trunk, target, from.caller);
     if (!unusable.ok) return { ok: false, reason: `the ${unusable.field} ${unusable.message}` };
     const isUp = (gateway: Gateway) => options.isUp?.(trunk.name, gatewayName(gateway)) ?? true;
-    const [first, ...others] = orderGateways(trunk.gateways, isUp, options.dice ?? Math.random).map(
-      (gateway) => routeThrough(trunk, gateway, target, from),
+    const gateways = orderGateways(trunk.gateways, isUp, options.dice ?? Math.random);
+    const routes = await Promise.all(
+      gateways.map(async (gateway) => {
+        const hops = await options.hops?.find(placeOf(trunk, gateway));
+        return routesThrough(trunk, gateway, hops, routeThrough(trunk, gateway, target, from));
+      }),
     );
+    const [first, ...others] = routes.flat().slice(0, maxRoutes);
     return first === undefined
       ? { ok: false, reason: 'the trunk has no gateway' }
       : { ok: true, routes: [first, ...others] };
@@ -211,6 +236,34 @@ async function resolveDirect(
     : { ok: true, routes: [routeTo(target, address, from)] };
 }
 
+/** Begins the reason of a failure that DNS caused, as the engines name it too. */
+export const dnsFailure = 'DNS Error';
+
+/** A call tries at most this many addresses. Its ring time-out allows far fewer. */
+const maxRoutes = 32;
+
+/** Repeats a gateway's route for each of its addresses. */
+function routesThrough(
+  trunk: Trunk,
+  gateway: Gateway,
+  hops: NextHops | undefined,
+  route: Route,
+): readonly Route[] {
+  if (hops === undefined) return [route];
+  if (hops.kind === 'unresolved') return [{ ...route, unresolved: hops.reason }];
+  const { host } = placeOf(trunk, gateway);
+  return hops.hops.map((hop, index) => {
+    const uri = nextHopUri(trunk, gateway, hop);
+    const isImplied = route.nextHop === undefined && uri === gatewayUri(gateway);
+    return {
+      ...route,
+      ...(!isImplied && { nextHop: uri }),
+      ...(hop.host !== host && { hop }),
+      ...(index < hops.hops.length - 1 && { hasMoreHops: true }),
+    };
+  });
+}
+
 /** The caller that the request names. */
 type Caller = Pick<RouteRequest, 'caller' | 'callerName' | 'identity'>;
 
@@ -222,12 +275,11 @@ function routeThrough(
 ): Route {
   const caller = callerUser(trunk, requested.caller) ?? requested.caller;
   const from = { ...requested, caller };
-  const domain = trunk.fromDomain;
   const shared = {
     from: fromHeader(
       from.callerName,
-      userPart(from.caller),
-      domain === undefined ? undefined : bracketed(domain),
+      userPart(trunk.user ?? from.caller),
+      fromHost(trunk, gateway),
     ),
     headers: headersOf(trunk, gateway, from),
     ...(trunk.passHeaders.length > 0 && { passHeaders: trunk.passHeaders }),
@@ -236,17 +288,21 @@ function routeThrough(
     gateway: gatewayName(gateway),
     trunk: trunk.name,
   };
+  const nextHop = nextHopUri(trunk, gateway);
   if (target.kind === 'sip') {
     const uri = `sip:${userPart(target.user)}@${authority(target)}`;
-    return { ...shared, requestUri: uri, to: `<${uri}>`, nextHop: nextHopUri(trunk, gateway) };
+    return { ...shared, requestUri: uri, to: `<${uri}>`, nextHop };
   }
   const { user, parameters } = calleeUser(trunk, target) ?? { user: '', parameters: '' };
-  const uri = `sip:${userPart(user)}@${authority(gateway)}${parameters}`;
+  const domain = domainOf(trunk, gateway);
+  const uri = `sip:${userPart(user)}@${domain}${parameters}`;
+  // The parameter is about the path to the host in the URI, so it's only right for the gateway.
+  const isDirect = trunk.outboundProxy === undefined && domain === authority(gateway);
   return {
     ...shared,
-    requestUri: `${uri}${transportParameter(gateway)}`,
+    requestUri: isDirect ? `${uri}${transportParameter(gateway)}` : uri,
     to: `<${uri}>`,
-    ...(trunk.tls !== undefined && { nextHop: nextHopUri(trunk, gateway) }),
+    ...((!isDirect || nextHop !== gatewayUri(gateway)) && { nextHop }),
   };
 }
 
@@ -291,62 +347,9 @@ function routeTo(target: SipTarget, address: string, from: Caller): Route {
   };
 }
 
-/**
- * Escapes characters that the user part of a SIP URI must not contain (RFC 3261, section 25.1),
- * most importantly CR and LF.
- */
-export function userPart(text: string): string {
-  return text.replace(/%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9\-_.!~*'()&=+$,;?/%]/gu, (character) =>
-    encodeURIComponent(character).replace(
-      /^[^%]$/,
-      (plain) => `%${plain.charCodeAt(0).toString(16)}`,
-    ),
-  );
-}
-
-export function authority(place: { readonly host: string; readonly port?: number }): string {
-  return `${bracketed(place.host)}${place.port === undefined ? '' : `:${place.port}`}`;
-}
-
 /** Removes the brackets around an IPv6 address in a URI. */
 function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
-}
-
-export function bracketed(host: string): string {
-  return isIP(host) === 6 ? `[${host}]` : host;
-}
-
-/**
- * Returns a gateway's URI. For TLS too, we use `sip:` with a transport parameter. A `sips:` URI
- * would require TLS on every hop behind the gateway as well (RFC 5630, section 3.1.3), which
- * carriers don't offer.
- */
-export function gatewayUri(gateway: Gateway): string {
-  return `sip:${authority(gateway)}${transportParameter(gateway)}`;
-}
-
-/**
- * Returns the URI that a SIP engine sends a request for this gateway to. Over TLS, the embedded
- * engine has to know which trunk's settings apply, and whom the certificate must be for, so two
- * parameters say that. They never reach the wire, because the next hop isn't part of the message.
- * drachtio-server doesn't get them.
- *
- * @param at the address to which the gateway's host has been resolved. The certificate must be for
- * the host all the same (RFC 5922, section 4).
- */
-export function nextHopUri(
-  trunk: Pick<Trunk, 'name' | 'tls'>,
-  gateway: Gateway,
-  at: { readonly host: string; readonly port?: number } = gateway,
-): string {
-  const uri = `sip:${authority(at)}${transportParameter(gateway)}`;
-  if (gateway.transport !== 'tls' || trunk.tls === undefined) return uri;
-  return `${uri};tls-trunk=${trunk.name};tls-host=${bracketed(gateway.host)}`;
-}
-
-function transportParameter({ transport }: Gateway): string {
-  return transport === 'udp' ? '' : `;transport=${transport}`;
 }
 
 type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];

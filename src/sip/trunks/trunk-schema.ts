@@ -37,12 +37,25 @@ const host = z
 /** The longest path that Linux accepts. */
 const filePath = z.string().min(1).max(4_096);
 
+/** Parses `host[:port]`, with an IPv6 address in brackets if there is a port. */
+const hostPort = z.string().transform((text, context) => {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const parsed = z
+    .object({ host, port: z.coerce.number().int().min(1).max(65_535).optional() })
+    .safeParse({ host: isIP(text) === 6 ? text : (bracketed ?? plain), port });
+  const isBracketedName = bracketed !== undefined && isIP(bracketed) !== 6;
+  if (parsed.success && !isBracketedName) return parsed.data;
+  context.addIssue({ code: 'custom', message: 'must be host or host:port' });
+  return z.NEVER;
+});
+
 const accountId = z.string().min(1).max(128);
 
 const gatewaySchema = z.strictObject({
   host,
   port: z.int().min(1).max(65_535).optional(),
-  transport: z.enum(['udp', 'tcp', 'tls']).default('udp'),
+  // Without a transport, DNS may choose one (NAPTR, SRV). Otherwise it's UDP.
+  transport: z.enum(['udp', 'tcp', 'tls']).optional(),
   priority: z.int().min(0).max(65_535).default(1),
   weight: z.int().min(0).max(65_535).default(1),
 });
@@ -97,6 +110,13 @@ const trunkSchema = z.strictObject({
       keyFile: filePath.optional(),
       serverName: host.optional(),
     })
+    .optional(),
+  outboundProxy: hostPort.optional(),
+  user: z
+    .string()
+    .min(1)
+    .max(128)
+    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
     .optional(),
   register: z.strictObject({ expiresS: z.int().min(60).max(86_400).default(3_600) }).optional(),
   numberFormat: z.enum(['e164', 'digits', 'double-zero']).default('e164'),
@@ -214,8 +234,9 @@ function gatewayProblems({ gateways }: TrunkEntry, index: number): readonly Prob
   const seen = new Set<string>();
   return gateways.flatMap((gateway, at) => {
     const path = ['trunks', index, 'gateways', at];
-    const isRepeated = seen.has(gatewayName(gateway));
-    seen.add(gatewayName(gateway));
+    const { transport = 'udp' } = gateway;
+    const isRepeated = seen.has(gatewayName({ ...gateway, transport }));
+    seen.add(gatewayName({ ...gateway, transport }));
     return isRepeated ? [{ path, message: 'the list contains this gateway twice' }] : [];
   });
 }

@@ -2,6 +2,7 @@
 // The files are read whenever the trunks are, and mistakes in them are mistakes in the trunks file.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import { errorForPeople } from '../../lib/error-for-log.ts';
 import type { Problem, TrunkEntry } from './trunk-schema.ts';
 
@@ -20,13 +21,13 @@ export type ReadTrunkFile = (path: string) => string;
 
 export type TlsOfTrunk = { readonly tls?: TrunkTls; readonly problems: readonly Problem[] };
 
-/** Reads and checks the files of a trunk. `tls` is undefined if the trunk has no TLS gateway. */
+/** Reads and checks the files of a trunk. `tls` is undefined if no gateway can use TLS. */
 export function readTrunkTls(
   { tls = {}, gateways }: TrunkEntry,
   index: number,
   readFile: ReadTrunkFile,
 ): TlsOfTrunk {
-  if (!gateways.some(({ transport }) => transport === 'tls')) return { problems: [] };
+  if (!gateways.some(mayUseTls)) return { problems: [] };
   const problems: Problem[] = [];
   const read = (
     field: 'caFile' | 'certFile' | 'keyFile',
@@ -55,6 +56,11 @@ export function readTrunkTls(
       ...(serverName !== undefined && { serverName }),
     },
   };
+}
+
+/** Without a transport and a port, NAPTR records may choose TLS. */
+function mayUseTls({ transport, host, port }: TrunkEntry['gateways'][number]): boolean {
+  return transport === 'tls' || (transport === undefined && port === undefined && isIP(host) === 0);
 }
 
 function textOf(

@@ -22,6 +22,8 @@ export type Gateway = GatewayAddress & {
   readonly priority: number;
   /** Share of the calls among the gateways of the same priority (RFC 2782). */
   readonly weight: number;
+  /** The file names no transport, so DNS may choose one (RFC 3263, section 4.1). */
+  readonly findsTransport?: true;
 };
 
 /**
@@ -48,6 +50,13 @@ export type Trunk = {
   /** Accounts that may use this trunk. Default: every account. */
   readonly accounts?: readonly string[];
   readonly gateways: readonly Gateway[];
+  /** Where requests go in place of the gateways' hosts, which remain the domain of their URIs. */
+  readonly outboundProxy?: { readonly host: string; readonly port?: number };
+  /**
+   * SIP user of the account: in From of calls and in the registration. Default: the caller in From,
+   * and the username in `auth` in the registration.
+   */
+  readonly user?: string;
   /** Undefined if we don't probe the gateways. */
   readonly health?: HealthSettings;
   /** Settings for REGISTER, to each gateway from each engine. Undefined if we don't register. */
@@ -253,16 +262,21 @@ function trunkOf(
   isOnly: boolean,
 ): Trunk {
   const { name, auth, register, accounts, health, fromDomain, assertedIdentity } = entry;
+  const { outboundProxy, user } = entry;
   const password = auth && secrets[auth.passwordEnv];
   return {
     name,
     isDefault: entry.default || isOnly,
     defaultFor: entry.defaultFor,
     ...(accounts !== undefined && { accounts }),
-    gateways: entry.gateways.map(({ port, ...gateway }) => ({
+    gateways: entry.gateways.map(({ port, transport, ...gateway }) => ({
       ...gateway,
       ...(port !== undefined && { port }),
+      transport: transport ?? 'udp',
+      ...(transport === undefined && { findsTransport: true }),
     })),
+    ...(outboundProxy !== undefined && { outboundProxy: proxyOf(outboundProxy) }),
+    ...(user !== undefined && { user }),
     ...(health !== undefined && { health: healthOf(health) }),
     ...(auth !== undefined &&
       password !== undefined && { auth: { username: auth.username, password } }),
@@ -280,6 +294,10 @@ function trunkOf(
     dtmf: entry.dtmf,
     ...limitsOf(entry),
   };
+}
+
+function proxyOf({ host, port }: NonNullable<TrunkEntry['outboundProxy']>) {
+  return port === undefined ? { host } : { host, port };
 }
 
 function healthOf({ intervalS, ...thresholds }: NonNullable<TrunkEntry['health']>): HealthSettings {
