@@ -1,6 +1,7 @@
 // Runs a real drachtio-server, which tests can kill, freeze and start again on the same ports.
 
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SipEngineAddresses } from '../../src/embedded/drachtio/engine.ts';
@@ -61,20 +62,27 @@ export async function startDrachtioServer(options: DrachtioServerOptions): Promi
   let starts = 0;
   let program: KeptProgram | undefined;
   let log = '';
-  keepLog(() => log);
+  const logFile = () => join(folder, `drachtio-${starts}.log`);
+  /** Returns the log of the last start, even after the files are gone. */
+  const readLog = (): string => {
+    try {
+      log = readFileSync(logFile(), 'utf8');
+    } catch {}
+    return log;
+  };
+  keepLog(readLog);
   const kill = async (): Promise<void> => {
     await program?.end('KILL');
   };
   const start = async (): Promise<void> => {
     starts += 1;
-    const logFile = join(folder, `drachtio-${starts}.log`);
-    const started = await keepProgram({ program: options.binary, args, logFile, cwd: folder });
+    const files = { logFile: logFile(), cwd: folder };
+    const started = await keepProgram({ program: options.binary, args, ...files });
     program = started;
-    const readLog = async () => (log = await readFile(logFile, 'utf8'));
-    const isReady = async () => (await readLog()).includes(readyLine) || started.hasEnded();
+    const isReady = () => readLog().includes(readyLine) || started.hasEnded();
     await eventually(isReady, 'drachtio-server starts', startsWithinMs);
     // If a SIP port is in use, the program ends with code 0.
-    if (!(await readLog()).includes(readyLine)) {
+    if (!readLog().includes(readyLine)) {
       throw new Error(`drachtio-server did not start: ${log.slice(-1_000)}`);
     }
   };
@@ -83,7 +91,7 @@ export async function startDrachtioServer(options: DrachtioServerOptions): Promi
   };
   const close = async (): Promise<void> => {
     await kill();
-    log = await readFile(join(folder, `drachtio-${starts}.log`), 'utf8').catch(() => log);
+    readLog();
     await rm(folder, { recursive: true, force: true });
   };
   try {
