@@ -164,7 +164,7 @@ describe('the next hop to a TLS gateway', () => {
     const trunk = { name: 'acme', tls: {} };
     const identity = ';transport=tls;tls-trunk=acme;tls-host=sip.acme.example';
     expect(nextHopUri(trunk, gateway)).toBe(`sip:sip.acme.example:5061${identity}`);
-    expect(nextHopUri(trunk, gateway, { host: '192.0.2.1', port: 5_071 })).toBe(
+    expect(nextHopUri(trunk, gateway, { host: '192.0.2.1', port: 5_071, transport: 'tls' })).toBe(
       `sip:192.0.2.1:5071${identity}`,
     );
   });
