@@ -19,7 +19,7 @@ const maxCryptoLines = 16;
 const maxMediaLines = 16;
 
 const usedLines =
-  /^(?:[ocm]=|v=|a=(?:rtpmap|rtcp|crypto|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)|t=)/;
+  /^(?:[ocm]=|v=|a=(?:rtpmap|rtcp|crypto|maxptime|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)|t=)/;
 
 export const directions = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as const;
 export type Direction = (typeof directions)[number];
@@ -49,6 +49,8 @@ export type SdpMedia = {
     readonly encoding: string;
     readonly clockRateHz?: number;
   }[];
+  /** The longest packet that the far end accepts, from `a=maxptime`. */
+  readonly maxPacketMs?: number;
   /** The values of `a=crypto`, in order. */
   readonly crypto: readonly string[];
 };
@@ -91,6 +93,7 @@ const media = z.object({
   direction,
   rtcp,
   rtp: z.array(z.unknown()).default([]),
+  maxptime: z.number().positive().optional().catch(undefined),
   crypto: z.array(crypto).default([]).catch([]),
 });
 
@@ -152,6 +155,7 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
     ...optionalConnection(line.connection),
     ...optionalDirection(line.direction),
     ...optionalRtcp(line.rtcp),
+    ...(line.maxptime === undefined ? {} : { maxPacketMs: line.maxptime }),
     rtpmaps: line.rtp.flatMap((entry) => {
       const map = rtpmap.safeParse(entry);
       if (!map.success) return [];

@@ -25,6 +25,17 @@ export const comfortNoisePayloadType = 13;
 const telephoneEventPayloadType = 101;
 const clockRateHz = 8_000;
 const frameMs = 20;
+/**
+ * The longest packets that we receive, as declared by `a=maxptime`. With its headers, such a packet
+ * fits into 1,500 bytes, the jitter buffer plays it whole, and a bridge relays it.
+ */
+export const maxReceivedMs = 150;
+/**
+ * The shortest packets that we send. A far end that declares less gets 200 packets a second, which
+ * are already more than half headers.
+ */
+const minSentMs = 5;
+const samplesPerMs = clockRateHz / 1_000;
 
 type Encoding = Codec | 'telephone-event';
 
@@ -78,6 +89,8 @@ export type RemoteMedia = {
   readonly telephoneEvents: readonly number[];
   /** The payload type that the far end has declared for keys. Absent if it doesn't accept keys. */
   readonly keyPayloadType?: number;
+  /** The longest packets to send. Absent if the far end sets no limit. */
+  readonly maxPacketSamples?: number;
   /** Absent if the audio isn't encrypted. */
   readonly srtp?: SrtpKeys;
 };
@@ -281,7 +294,17 @@ function readAudio(
     },
     telephoneEvents: acceptedTypes('telephone-event', formats, numbers),
     ...(keys === undefined ? {} : { keyPayloadType: keys.payloadType }),
+    ...maxPacketOf(line),
   };
+}
+
+/**
+ * Returns the limit from `a=maxptime`. The far end's `a=ptime` is only a wish, and our packets of
+ * 20 ms are fine for any equipment that doesn't set a lower limit.
+ */
+function maxPacketOf({ maxPacketMs }: SdpMedia): Pick<RemoteMedia, 'maxPacketSamples'> {
+  if (maxPacketMs === undefined) return {};
+  return { maxPacketSamples: Math.floor(Math.max(maxPacketMs, minSentMs)) * samplesPerMs };
 }
 
 /**
@@ -375,6 +398,7 @@ function audioLines(
     ...formats.map((format) => `a=rtpmap:${format.payloadType} ${format.encoding}/${clockRateHz}`),
     ...events.map((format) => `a=fmtp:${format.payloadType} 0-15`),
     `a=ptime:${frameMs}`,
+    `a=maxptime:${maxReceivedMs}`,
   ];
 }
 

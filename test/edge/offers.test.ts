@@ -204,3 +204,30 @@ describe('a re-INVITE without an offer', () => {
     acknowledge();
   });
 });
+
+describe('a far end that accepts only short packets (maxptime)', () => {
+  test('gets packets of that length without gaps, from its answer until it accepts longer ones', async () => {
+    const { ask, acknowledge, farEnd } = await talk((port) => answerFor(port, 'a=maxptime:10\r\n'));
+    const lengths = () => new Set(farEnd.received.map(({ payload }) => payload.length));
+    await eventually(() => farEnd.received.length > 20, 'the far end receives more packets');
+    expect(lengths()).toEqual(new Set([80]));
+
+    await ask(answerFor(farEnd.port));
+    acknowledge();
+
+    await eventually(() => lengths().has(160), 'the far end receives longer packets');
+    const gaps = farEnd.received.filter(
+      ({ sequence }, index) =>
+        index > 0 && sequence !== (((farEnd.received[index - 1]?.sequence ?? 0) + 1) & 0xffff),
+    );
+    expect(gaps).toEqual([]);
+  });
+
+  test('learns the length of our packets, and what we accept', async () => {
+    const { invite } = await talk();
+
+    expect(mediaLinesOf(invite.body)).toEqual(
+      expect.arrayContaining(['a=ptime:20', 'a=maxptime:150']),
+    );
+  });
+});

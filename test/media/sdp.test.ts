@@ -51,6 +51,7 @@ describe('our offer', () => {
         'a=rtpmap:101 telephone-event/8000',
         'a=fmtp:101 0-15',
         'a=ptime:20',
+        'a=maxptime:150',
         'a=sendrecv',
       ),
     );
@@ -182,6 +183,24 @@ describe('an answer', () => {
   });
 });
 
+describe('the length of packets', () => {
+  test.each([
+    ['no maxptime', [], undefined],
+    ['a maxptime', ['a=maxptime:60'], 480],
+    ['a maxptime below our packets', ['a=ptime:10', 'a=maxptime:10'], 80],
+    ['a maxptime below what makes sense', ['a=maxptime:1'], 40],
+    ['a maxptime of 0', ['a=maxptime:0'], undefined],
+    ['a maxptime that is no number', ['a=maxptime:short'], undefined],
+    ['an enormous maxptime', [`a=maxptime:${'9'.repeat(400)}`], undefined],
+    ['only a ptime', ['a=ptime:60'], undefined],
+  ])('is limited by the far end: %s', (_, attributes, samples) => {
+    const remote = readAnswer(answer('m=audio 4000 RTP/AVP 0', ...attributes), 4);
+
+    expect(remote).toMatchObject({ codec: 'PCMU' });
+    expect(remote?.maxPacketSamples).toBe(samples);
+  });
+});
+
 describe('a re-offer', () => {
   const audio = ['m=audio 4000 RTP/AVP 8 0 96', 'a=rtpmap:96 telephone-event/8000'];
 
@@ -203,6 +222,7 @@ describe('a re-offer', () => {
         'a=rtpmap:96 telephone-event/8000',
         'a=fmtp:96 0-15',
         'a=ptime:20',
+        'a=maxptime:150',
         'a=sendrecv',
       ),
     );

@@ -5,7 +5,7 @@
 
 import type { Codec } from '../g711.ts';
 import { alawToMulaw, mulawToAlaw } from '../g711.ts';
-import type { RemoteMedia } from '../sdp.ts';
+import { maxReceivedMs, type RemoteMedia } from '../sdp.ts';
 import {
   type RtpHeader,
   rtpHeaderBytes,
@@ -14,8 +14,8 @@ import {
 } from './rtp-packet.ts';
 import type { RtpSender } from './rtp-sender.ts';
 
-/** 80 ms of G.711, which is more than any phone sends in one packet. */
-const maxPayloadBytes = 640;
+/** The longest packet that our descriptions allow. A sample is one byte. */
+const maxPayloadBytes = maxReceivedMs * 8;
 /**
  * Relayed packets use these buffers in rotation. We need several because a congested socket sends a
  * packet later, from the same memory.

@@ -9,6 +9,7 @@ import { SoundPlayer } from '../playout/sound-player.ts';
 import type { RemoteMedia } from '../sdp.ts';
 import { type SrtpSender, senderFor } from '../srtp/srtp-sender.ts';
 import { KeySender } from './key-sender.ts';
+import { PacketSplitter } from './packet-splitter.ts';
 import { type RtpHeader, rtpHeaderBytes } from './rtp-packet.ts';
 import { RtpRelay } from './rtp-relay.ts';
 import { RtpSender, SilencePacing } from './rtp-sender.ts';
@@ -39,6 +40,7 @@ export class Transmission {
   #envelope: EnvelopeRecorder | undefined;
   /** Undefined unless the audio is encrypted. */
   #srtp: SrtpSender | undefined;
+  readonly #splitter = new PacketSplitter();
   #soundPower = 0;
 
   constructor(options: RtpSessionOptions, sink: TransmissionSink) {
@@ -152,11 +154,13 @@ export class Transmission {
 
   #sendAudio(packet: Uint8Array, remote: RemoteMedia): void {
     this.#envelope?.say(packet, rtpHeaderBytes, remote.codec);
-    this.#send(packet);
+    this.#send(packet, remote.maxPacketSamples);
   }
 
-  #send(packet: Uint8Array): void {
-    this.#counts.sent += 1;
-    this.#sink.send(this.#srtp?.protect(packet) ?? packet);
+  #send(packet: Uint8Array, maxSamples?: number): void {
+    for (const part of this.#splitter.split(packet, maxSamples)) {
+      this.#counts.sent += 1;
+      this.#sink.send(this.#srtp?.protect(part) ?? part);
+    }
   }
 }

@@ -52,6 +52,21 @@ describe('jitter buffer', () => {
     expect(new Line().hearMany(3)).toBe('- - -');
   });
 
+  test.each([10, 20, 30, 40, 60, 100, 150])('plays packets of %i ms whole', (packetMs) => {
+    const line = new Line();
+    const frames: string[] = [];
+    for (let sentMs = 0, nowMs = 0; nowMs < 3_000; nowMs += 20) {
+      for (; sentMs <= nowMs; sentMs += packetMs) {
+        const first = sentMs;
+        line.packet((index) => 1 + (Math.floor((first + index / 8) / 20) % 9), packetMs * 8)();
+      }
+      frames.push(line.hear());
+    }
+
+    expect(frames.slice(0, 2)).toEqual(['-', '-']);
+    expect(frames.slice(2)).toEqual(frames.slice(2).map((_, index) => String(1 + (index % 9))));
+  });
+
   test('plays in order after 40 ms', () => {
     const line = new Line();
 

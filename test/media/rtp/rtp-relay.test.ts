@@ -110,7 +110,7 @@ describe('audio of the source', () => {
   test('is dropped if it is a duplicate, late, empty or too long', () => {
     const { pass, next, source, firsts } = bridge();
     expect(pass(new Uint8Array(0))).toBeUndefined();
-    expect(pass(new Uint8Array(641))).toBeUndefined();
+    expect(pass(new Uint8Array(1_201))).toBeUndefined();
     expect(firsts()).toBe(0);
     const taken = pass()?.sequence ?? 0;
     expect(pass()).toBeUndefined();
