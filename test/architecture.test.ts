@@ -93,6 +93,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   call_events: ['interactions', 'live', 'notifier', 'store'],
   call_takes: ['store'],
   call_totals: ['interactions', 'store'],
+  caller_totals: ['interactions', 'store'],
   calls: ['capture', 'companion', 'interactions', 'live', 'notifier', 'store'],
   connections: ['companion'],
   conversations: ['companion', 'store'],

@@ -219,6 +219,15 @@ export const summaryQuery = z
     message: `must be at most ${maxSummaryDays} days after \`from\``,
   });
 
+/** As long as the totals of caller IDs are kept. */
+const maxCallersDays = 31;
+const maxCallersMs = maxCallersDays * dayMs + 3_600_000;
+
+export const callersQuery = summaryQuery.refine(
+  ({ from = '', to = '' }) => !(Date.parse(to) - Date.parse(from) > maxCallersMs),
+  { path: ['to'], message: `must be at most ${maxCallersDays} days after \`from\`` },
+);
+
 export function toSummaryPeriod(query: z.output<typeof summaryQuery>, now: Date): SummaryPeriod {
   const { timeZone: zone } = query;
   const { from, to } = periodOf(query);

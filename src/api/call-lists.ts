@@ -22,6 +22,7 @@ import type {
 } from '../interactions/call-queries.ts';
 import { appScopeOf, botScopeOf } from './app-scope.ts';
 import {
+  callersQuery,
   gatherMetadata,
   type ListQuery,
   listQuery,
@@ -31,7 +32,7 @@ import {
   toSummaryPeriod,
 } from './call-filters.ts';
 import { botParams, callPageSchema } from './call-schemas.ts';
-import { callsSummarySchema } from './call-summary-schema.ts';
+import { callersSummarySchema, callsSummarySchema } from './call-summary-schema.ts';
 import type { ApiServices } from './services.ts';
 
 export type CallListDependencies = {
@@ -47,6 +48,9 @@ const listDescription =
 const summaryDescription =
   'The gateway keeps these totals as calls end, so a summary costs the same however many calls there are. `from` and `to` must be quarters of an hour, at most 92 days apart. Without them, and without `day`, the summary is of today. Totals are kept for 400 days.';
 
+const callersDescription =
+  'The share of a caller ID’s calls that carriers blocked shows the number’s reputation. `from` and `to` must be quarters of an hour, at most 31 days apart. Without them, and without `day`, the response is about today. These totals are kept for 31 days.';
+
 export function registerCallLists(server: ApiInstance, deps: CallListDependencies): void {
   const { clients, services } = deps;
   const problems = [400, 401, 403, 404, 406] as const;
@@ -58,6 +62,10 @@ export function registerCallLists(server: ApiInstance, deps: CallListDependencie
       summary: 'List a bot’s calls, newest first (the interactions view)',
     },
     sum: { operationId: 'summarizeCalls', summary: 'Sum up a bot’s calls' },
+    callers: {
+      operationId: 'summarizeCallers',
+      summary: 'Count a bot’s calls, and those that carriers blocked, by caller ID',
+    },
   });
   registerPair(server, deps, {
     ...{ prefix: '/api/public/calls', problems: [400, 401, 403, 406] },
@@ -67,6 +75,11 @@ export function registerCallLists(server: ApiInstance, deps: CallListDependencie
       summary: 'List the calls of all the app’s bots, newest first (the interactions view)',
     },
     sum: { operationId: 'summarizeCallsOfApp', summary: 'Sum up the calls of all the app’s bots' },
+    callers: {
+      operationId: 'summarizeCallersOfApp',
+      summary:
+        'Count the calls of all the app’s bots, and those that carriers blocked, by caller ID',
+    },
   });
 }
 
@@ -79,12 +92,13 @@ type Pair = {
   readonly scopeOf: (request: FastifyRequest) => CallScope | Promise<AppScope>;
   readonly list: Named;
   readonly sum: Named;
+  readonly callers: Named;
 };
 
 function registerPair(
   server: ApiInstance,
   { services: { calls }, clients }: CallListDependencies,
-  { prefix, params, problems, scopeOf, list, sum }: Pair,
+  { prefix, params, problems, scopeOf, list, sum, callers }: Pair,
 ): void {
   const access = params === undefined ? { scope: 'Dialout' as const } : botRoute('Dialout');
   const common = { tags: ['calls'], ...(params === undefined ? {} : { params }), ...authenticated };
@@ -116,6 +130,18 @@ function registerPair(
     },
     handler: async (request) =>
       await calls.summary(await scopeOf(request), toSummaryPeriod(request.query, new Date())),
+  });
+
+  server.route({
+    method: 'GET',
+    url: `${prefix}/callers`,
+    onRequest: clients.require(access),
+    schema: {
+      ...{ ...callers, ...common, description: callersDescription, querystring: callersQuery },
+      response: responses('The caller IDs', callersSummarySchema, problems),
+    },
+    handler: async (request) =>
+      await calls.callers(await scopeOf(request), toSummaryPeriod(request.query, new Date())),
   });
 }
 

@@ -64,3 +64,40 @@ export const callsSummarySchema = z
       },
     ],
   });
+
+export const callersSummarySchema = z
+  .object({
+    from: timestamp,
+    to: timestamp,
+    timeZone: z.string(),
+    callers: z
+      .array(
+        z.object({
+          caller: z.string().describe('the caller ID, without a leading `+`'),
+          accepted: counts.accepted,
+          answered: count,
+          blocked: count.describe('ended calls with the outcome `blocked`'),
+          blockedShare: z.number().min(0).max(1).describe('`blocked` as a share of `accepted`'),
+        }),
+      )
+      .readonly()
+      .describe('at most 500: those with the most blocked calls first, then with the most calls'),
+    more: z.literal(true).optional().describe('present if more caller IDs have calls'),
+  })
+  .meta({
+    id: 'CallersSummary',
+    description: 'Calls by caller ID. A call belongs to the time at which it was accepted.',
+    examples: [
+      {
+        from: '2026-11-24T00:00:00.000Z',
+        to: '2026-11-25T00:00:00.000Z',
+        timeZone: 'UTC',
+        callers: [
+          {
+            caller: '15559876543',
+            ...{ accepted: 400, answered: 90, blocked: 80, blockedShare: 0.2 },
+          },
+        ],
+      },
+    ],
+  });

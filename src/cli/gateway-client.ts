@@ -6,6 +6,7 @@ import type { DialoutAnswer } from '../calls/dialout-ports.ts';
 import { issueToken } from '../http/issue-token.ts';
 import type {
   CallDetails,
+  CallersSummary,
   CallPage,
   CallsSummary,
   NotificationView,
@@ -18,6 +19,7 @@ export type OverviewClient = {
   /** Returns one page of calls, newest first. */
   calls(page: Readonly<Record<string, string>>): Promise<CallPage>;
   summary(period: Readonly<Record<string, string>>): Promise<CallsSummary>;
+  callers(period: Readonly<Record<string, string>>): Promise<CallersSummary>;
   call(callId: string): Promise<CallDetails>;
   /**
    * Returns one page of dead letters, newest first. `from` is the earliest time at which the
@@ -107,6 +109,7 @@ function overview(ask: Ask, base: string): OverviewClient {
   return {
     calls: (page) => ask(`${base}/calls?${new URLSearchParams(page).toString()}`),
     summary: (period) => ask(`${base}/calls/summary?${new URLSearchParams(period).toString()}`),
+    callers: (period) => ask(`${base}/calls/callers?${new URLSearchParams(period).toString()}`),
     call: (callId) => ask(`${base}/calls/${encodeURIComponent(callId)}`),
     deadLetters: (page) =>
       ask(`${base}/notifications?${new URLSearchParams({ state: 'failed', ...page }).toString()}`),

@@ -27,7 +27,7 @@ export class CallerBlocks {
 
   /** Counts a call that has ended. Times are milliseconds on any clock that never steps back. */
   note(trunk: string, caller: string, isBlocked: boolean, now: number): void {
-    const key = `${trunk}\n${caller}`;
+    const key = `${trunk}\n${caller.replace(/^\++/, '')}`;
     const known = this.#callers.get(key) ?? { trunk, buckets: [] };
     const startedAt = Math.floor(now / bucketMs) * bucketMs;
     let bucket = known.buckets.at(-1);

@@ -50,7 +50,7 @@ export type CallSummary = {
   readonly ringingAt?: string;
   readonly answeredAt?: string;
   readonly endedAt?: string;
-  /** Who was reached, as the carrier said. */
+  /** The identity of whoever was reached, as the carrier stated it. */
   readonly connectedIdentity?: string;
 } & EndFacts;
 
@@ -157,9 +157,28 @@ export type CallsSummary = {
   readonly days: readonly (CallCounts & { readonly day: LocalDay })[];
 };
 
+/** The caller IDs with the most blocked calls first, then those with the most calls. */
+export type CallersSummary = {
+  readonly from: string;
+  readonly to: string;
+  readonly timeZone: string;
+  readonly callers: readonly {
+    /** Without a leading `+`. */
+    readonly caller: string;
+    readonly accepted: number;
+    readonly answered: number;
+    readonly blocked: number;
+    /** `blocked` as a share of `accepted`, from 0 to 1. */
+    readonly blockedShare: number;
+  }[];
+  /** Present if there are more caller IDs than the list has room for. */
+  readonly more?: true;
+};
+
 export type CallQueries = {
   list(scope: CallScope | AppScope, filter: CallFilter): Promise<CallPage | 'bad-cursor'>;
   summary(scope: CallScope | AppScope, period: SummaryPeriod): Promise<CallsSummary>;
+  callers(scope: CallScope | AppScope, period: SummaryPeriod): Promise<CallersSummary>;
   /** Reads the state for hang-ups and commands, which must not queue behind other reads. */
   state(scope: CallScope, callId: string): Promise<CallState | undefined>;
   details(scope: CallScope | AppScope, callId: string): Promise<CallDetails | undefined>;

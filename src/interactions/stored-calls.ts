@@ -31,6 +31,7 @@ import {
   toSummary,
 } from './call-summaries.ts';
 import { summarizeCalls } from './call-totals.ts';
+import { summarizeCallers } from './caller-totals.ts';
 import { readContextFacts } from './context-facts.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
@@ -40,6 +41,7 @@ export function createCallQueries({ pool, reads }: Pick<Database, 'pool' | 'read
   return {
     list: (scope, filter) => listCalls(readsOf(scope), scope, filter),
     summary: (scope, period) => summarizeCalls(readsOf(scope), scope, period),
+    callers: (scope, period) => summarizeCallers(readsOf(scope), scope, period),
     state: (scope, callId) => stateOf(pool, scope, callId),
     details: (scope, callId) => details(readsOf(scope), scope, callId),
     context: (scope, callId) => context(readsOf(scope), scope, callId),

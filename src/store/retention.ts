@@ -20,6 +20,8 @@ const pauseMs = 20;
  * month of the year before.
  */
 const totalsRetentionDays = 400;
+/** The totals of caller IDs name numbers, and the reputation of a number changes within days. */
+const callerTotalsRetentionDays = 31;
 const attemptRetentionDays = 7;
 const attemptRetention = `${attemptRetentionDays} days`;
 const dayMs = 86_400_000;
@@ -86,6 +88,11 @@ const totalsStatement = `
 delete from call_totals where ctid = any(array(
   select ctid from call_totals where slot < $1 order by slot limit ${batchRows}))`;
 
+const callerTotalsStatement = `
+delete from caller_totals where ctid = any(array(
+  select ctid from caller_totals where slot < $1::timestamptz - interval '${callerTotalsRetentionDays} days'
+  order by slot limit ${batchRows}))`;
+
 const messageStatement = `
 delete from messages where (account_id, bot_id, message_id) in (
   select account_id, bot_id, message_id from messages
@@ -114,6 +121,7 @@ const tables = [
   'calls',
   'call_legs',
   'call_totals',
+  'caller_totals',
   'idempotency_keys',
   ...tablesByDay.map(restOf),
 ];
@@ -143,7 +151,13 @@ export async function purgeExpired(
   for (const table of tablesByDay) {
     others += await deleteAll(database, restStatement(table), before, stopped);
   }
-  const aged = [restAttemptStatement, replayStatement, endpointStatement, keyStatement];
+  const aged = [
+    restAttemptStatement,
+    replayStatement,
+    endpointStatement,
+    keyStatement,
+    callerTotalsStatement,
+  ];
   for (const statement of aged) {
     others += await deleteAll(database, statement, now, stopped);
   }

@@ -51,6 +51,7 @@ beforeEach(async () => {
     calls: {
       list: async () => ({ calls: [], searched: {} }),
       summary: async (_scope, period) => emptySummary(period),
+      callers: () => Promise.reject(new Error('not part of this test')),
       state: async () => undefined,
       details: async ({ accountId }) =>
         accountId === 'acme' ? ({ callId, state: 'answered' } as CallDetails) : undefined,

@@ -150,6 +150,10 @@ export async function startHarness(
         summarized.push({ scope, period });
         return emptySummary(period);
       },
+      callers: async (scope, { from, to, timeZone }) => {
+        summarized.push({ scope, period: { from, to, timeZone } });
+        return { from: from.toISOString(), to: to.toISOString(), timeZone, callers: [] };
+      },
       state: async (scope) => (scope.accountId === 'acme' ? harness.call?.state : undefined),
       details: async (scope) => (scope.accountId === 'acme' ? harness.call : undefined),
       context: async () => undefined,

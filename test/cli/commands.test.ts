@@ -250,6 +250,7 @@ describe('with a gateway', () => {
     ).split('\n');
     const another = await list('--campaign', 'autumn');
     const summary = await offhook(['calls', 'summary', '--bot', 'csv-bot']).finished;
+    const callers = await offhook(['calls', 'callers', '--bot', 'csv-bot']).finished;
 
     expect(header).toMatch(/^acceptedAt,callId,/);
     expect(line).toContain(`,${callId},csv-bot,tel:+12025550130,`);
@@ -257,6 +258,7 @@ describe('with a gateway', () => {
     expect(another).toBe(header);
     expect(summary.out).toMatch(/^total +1 +0 +0 +0 +0\.00$/m);
     expect(summary.out).toMatch(/^outcomes: busy 1$/m);
+    expect(callers.out).toMatch(/^\d+ +1 +0 +0 +0\.0%$/m);
   });
 
   test('every command accepts the beginning of an id', async () => {

@@ -25,6 +25,7 @@ function overviewOf(count: number) {
     },
     call: unasked,
     summary: unasked,
+    callers: unasked,
     deadLetters: unasked,
   };
   return { overview, asked };

@@ -147,6 +147,7 @@ export async function startRig(
       calls: {
         list: unused,
         summary: unused,
+        callers: unused,
         state: unused,
         details: unused,
         context: unused,

@@ -155,6 +155,16 @@ function addReading(program: Command, calls: Command, createContext: () => CliCo
       const { summarizeCalls } = await import('./summary-command.ts');
       await summarizeCalls(createContext(), options);
     });
+  withPeriod(
+    withAppOptions(calls.command('callers')).description(
+      'count the calls of a period by caller ID, those that carriers block most first (default: today)',
+    ),
+  )
+    .option('--json', 'print one JSON object')
+    .action(async (options: SummaryOptions) => {
+      const { summarizeCallers } = await import('./summary-command.ts');
+      await summarizeCallers(createContext(), options);
+    });
   withAppOptions(calls.command('show <callId>'))
     .description('show one call with its timeline')
     .option('--json', 'print one JSON object')

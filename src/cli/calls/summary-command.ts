@@ -1,6 +1,7 @@
-// Implements `offhook calls summary`, which prints the totals of a period as a table.
+// Implements `offhook calls summary` and `offhook calls callers`, which print a period's totals as
+// tables.
 
-import type { CallCounts, CallsSummary } from '../../interactions/call-queries.ts';
+import type { CallCounts, CallersSummary, CallsSummary } from '../../interactions/call-queries.ts';
 import { type AppOptions, withGateway } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import { type PeriodOptions, periodQuery } from './calls-command.ts';
@@ -13,6 +14,31 @@ export async function summarizeCalls(context: CliContext, options: SummaryOption
     if (options.json === true) context.print(JSON.stringify(summary));
     else for (const line of linesOf(summary)) context.print(line);
   });
+}
+
+export async function summarizeCallers(
+  context: CliContext,
+  options: SummaryOptions,
+): Promise<void> {
+  await withGateway(context, options, async (client) => {
+    const summary = await client.overview(options.bot).callers(periodQuery(options));
+    if (options.json === true) context.print(JSON.stringify(summary));
+    else for (const line of callerLines(summary)) context.print(line);
+  });
+}
+
+function callerLines({ from, to, timeZone, callers, more }: CallersSummary): string[] {
+  return [
+    `${from} to ${to} (${timeZone})`,
+    lineOf('caller', ['accepted', 'answered', 'blocked', 'share']),
+    ...callers.map(({ caller, accepted, answered, blocked, blockedShare }) =>
+      lineOf(caller, [
+        ...[accepted, answered, blocked].map(String),
+        `${(blockedShare * 100).toFixed(1)}%`,
+      ]),
+    ),
+    ...(more === true ? ['More caller IDs have calls.'] : []),
+  ];
 }
 
 function linesOf({ from, to, timeZone, total, bots, trunks, days }: CallsSummary): string[] {

@@ -8,6 +8,7 @@ import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { acceptedSlot } from '../calls/call-slots.ts';
 import { fewRows } from '../few-rows.ts';
+import { callerId } from '../schema/calls.ts';
 
 const lingerMs = 250;
 /** We pause after a failure, because the database may be unreachable. */
@@ -19,7 +20,8 @@ const maxWaiting = 50_000;
  * Settles calls and adds them to the totals. A call is settled only once, so it is counted only
  * once, whichever process does it and however often the statement is repeated. All processes lock
  * the rows of the totals in the same order. A process runs the statement a few times a second, so
- * the processes rarely wait for each other's rows.
+ * the processes rarely wait for each other's rows. PostgreSQL runs `by_caller` after the main
+ * query, so that all processes lock the two tables in the same order too.
  */
 const settleStatement = {
   name: 'settle calls',
@@ -30,7 +32,18 @@ with settled as (
   from unnest($1::text[]) as given(call_id)
   where ${fewRows('given.call_id')} and c.call_id = given.call_id and owner_id = $2 and ended_at is not null
     and end_published_at is null
-  returning account_id, bot_id, c.trunk, outcome, status, verdict, accepted_at, answered_at, ended_at
+  returning account_id, bot_id, c.trunk, outcome, status, verdict, accepted_at, answered_at, ended_at,
+    ${callerId.text} as caller
+), by_caller as (
+  insert into caller_totals as known (account_id, slot, caller, bot_id, calls, answered, blocked)
+  select account_id, ${acceptedSlot.text} as slot, caller, bot_id, count(*),
+    count(answered_at), count(*) filter (where outcome = 'blocked')
+  from settled
+  group by 1, 2, 3, 4
+  order by 1, 2, 3, 4
+  on conflict (account_id, slot, caller, bot_id) do update set
+    calls = known.calls + excluded.calls, answered = known.answered + excluded.answered,
+    blocked = known.blocked + excluded.blocked
 )
 insert into call_totals as known (account_id, outcome, status, verdict, slot, bot_id, trunk,
   calls, answered, talk_ms)

@@ -5,6 +5,9 @@ import { sql } from '../sql.ts';
 /** The callee's number in E.164 digits, as an expression on `calls` that has an index. */
 export const calleeNumber = sql`coalesce(request #>> '{target,number}', substring(request #>> '{target,user}' from '^[+]([1-9][0-9]{2,14})$'))`;
 
+/** The caller ID. Requests write the same number with and without `+`. */
+export const callerId = sql`coalesce(ltrim(request ->> 'caller', '+'), '')`;
+
 /** The campaign of the request, as an expression on `calls` that has an index. */
 export const campaign = sql`(request ->> 'campaign')`;
 
@@ -101,6 +104,22 @@ create table call_totals (
 create index call_totals_by_slot on call_totals (account_id, slot);
 -- For retention.
 create index call_totals_by_age on call_totals (slot);
+
+-- Settled calls by caller ID, so that one that carriers block is found. Unlike the other totals, this
+-- names numbers, and a caller ID that makes few calls has a row for almost each of them, so it is kept
+-- for a month only.
+create table caller_totals (
+  account_id text not null,
+  slot timestamptz(0) not null,
+  caller text not null,
+  bot_id text not null,
+  calls integer not null,
+  answered integer not null,
+  blocked integer not null,
+  primary key (account_id, slot, caller, bot_id)
+) with (fillfactor = 70);
+-- For retention.
+create index caller_totals_by_age on caller_totals (slot);
 
 -- What another process needs to end a leg. The id of a call's first leg is the call's own id.
 create table call_legs (

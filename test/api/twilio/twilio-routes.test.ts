@@ -23,7 +23,7 @@ const answered: CallDetails = {
 };
 const unused = () => Promise.reject(new Error('not part of this test'));
 const noCalls = {
-  ...{ list: unused, summary: unused, state: unused },
+  ...{ list: unused, summary: unused, callers: unused, state: unused },
   ...{ context: unused, notifications: unused },
 };
 
