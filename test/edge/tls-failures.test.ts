@@ -181,22 +181,26 @@ describe('after a TLS error', () => {
     });
   });
 
-  onlyEmbedded('a ringing call keeps ringing, and ends when its callee does', async () => {
-    await using carrier = await startTlsCallee(authority.server);
-    const trunk = tlsTrunk(carrier.port, authority.ca);
-    await using world = await openTrunkWorld({ gateways: 0, trunk });
-    const { leg, observer } = world.place();
-    const invite = await carrier.callee.take('INVITE');
-    carrier.callee.reply(invite, 180, 'Ringing');
-    await observer.until('provisional');
-    carrier.connections[0]?.end();
-    await eventually(() => carrier.connections[0]?.destroyed === true, 'the connection is closed');
-    leg.cancel('the caller hung up');
-    const cancel = await carrier.callee.take('CANCEL');
-    carrier.callee.reply(cancel, 200, 'OK');
-    expect(carrier.connections).toHaveLength(2);
-    expect(observer.kinds()).toEqual(['sent', '180', 'failed']);
-  });
+  onlyEmbedded(
+    'a phone that rings stops ringing, because its answer could not arrive',
+    async () => {
+      await using carrier = await startTlsCallee(authority.server);
+      const trunk = tlsTrunk(carrier.port, authority.ca);
+      await using world = await openTrunkWorld({ gateways: 0, trunk });
+      const { observer } = world.place();
+      const invite = await carrier.callee.take('INVITE');
+      carrier.callee.reply(invite, 180, 'Ringing');
+      await observer.until('provisional');
+      carrier.connections[0]?.end();
+      const cancel = await carrier.callee.take('CANCEL');
+      carrier.callee.reply(cancel, 200, 'OK');
+      carrier.callee.reply({ ...invite, from: cancel.from }, 487, 'Request Terminated');
+      const { failure } = await observer.until('failed');
+      expect(failure.reason).toBe('TLS: the far end closed the connection');
+      expect(carrier.connections).toHaveLength(2);
+      expect(observer.kinds()).toEqual(['sent', '180', 'failed']);
+    },
+  );
 
   onlyEmbedded('a call that was cancelled during the handshake never leaves', async () => {
     await using server = await startServer(() => undefined);

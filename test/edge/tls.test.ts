@@ -142,6 +142,25 @@ describe('a call over TLS', () => {
     expect(portIn(second.invite, 'contact')).toBe(carrier.connections[1]?.remotePort);
   });
 
+  onlyEmbedded('is hung up by another engine, after its own one has died', async () => {
+    await using carrier = await startTlsCallee(authority.server);
+    const contact = `<sips:callee@127.0.0.1:${carrier.port}>`;
+    const orphan = await (async () => {
+      await using world = await openWorld(carrier);
+      const { observer } = await placeAnswered({ carrier, world }, contact);
+      return (await observer.until('answered')).leg;
+    })();
+    carrier.callee.inbox.splice(0);
+
+    await using world = await openWorld(carrier);
+    const ended = world.sip.endOrphan(orphan);
+    const bye = await carrier.callee.take('BYE');
+    carrier.callee.reply(bye, 200, 'OK');
+    expect(await ended).toBe('ended');
+    expect(one(bye, 'via')).toContain('SIP/2.0/TLS');
+    expect(bye.startLine).toBe(`BYE sips:callee@127.0.0.1:${carrier.port} SIP/2.0`);
+  });
+
   onlyEmbedded('keeps its connection open while it is up', async () => {
     await using carrier = await startTlsCallee(authority.server);
     const timers = { tcpPartialMs: 40, tcpIdleMs: 80 };

@@ -21,6 +21,11 @@ export const storedLeg = z.object({
     ),
   remoteTarget: text.exactOptional(),
   routeSet: z.array(text).max(20).exactOptional(),
+  tlsHop: text
+    .exactOptional()
+    .describe(
+      'where the INVITE was sent over TLS, with the identity to verify, for our own engine',
+    ),
   nextHop: text
     .exactOptional()
     .describe('where to send requests if that is neither the first route nor the remote target'),

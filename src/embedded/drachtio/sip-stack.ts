@@ -51,6 +51,8 @@ export type RequestUser = {
   readonly onFailure: (failure: StackFailure) => void;
   /** Only called for INVITE. */
   readonly onRingTimeout?: () => void;
+  /** Only called for INVITE, if its final response can't arrive any more. */
+  readonly onConnectionLost?: (failure: StackFailure) => void;
   readonly onTerminated?: () => void;
 };
 
@@ -169,8 +171,10 @@ export class SipStack {
     const entries = this.#clientsByPeer.get(peerKey(peer));
     if (entries === undefined) return;
     for (const entry of [...entries]) {
-      if (!entry.transaction.fail()) continue;
-      entry.user.onFailure({ status: 503, reason });
+      if (entry.transaction.fail()) entry.user.onFailure({ status: 503, reason });
+      // Over UDP and TCP, the final response may arrive in another way (RFC 3261 section 18.2.2). The
+      // engine doesn't listen for TLS.
+      else if (peer.protocol === 'tls') entry.user.onConnectionLost?.({ status: 503, reason });
     }
   }
 

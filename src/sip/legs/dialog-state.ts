@@ -13,6 +13,8 @@ import {
   tagOf,
   uriOf,
 } from '../sip-headers.ts';
+import type { Route } from '../trunks/routing.ts';
+import { namesTlsIdentity } from '../trunks/trunk-uris.ts';
 
 /**
  * Returns the stored leg for an INVITE. `invite` is the request as the engine sent it, because the
@@ -21,7 +23,7 @@ import {
 export function legFromInvite(
   invite: SentRequest,
   engine: string,
-  trunk: string | undefined,
+  { trunk, nextHop }: Pick<Route, 'trunk' | 'nextHop'>,
 ): StoredLeg {
   const localTag = tagOf(invite.get('From'));
   const localUri = uriOf(invite.get('From'));
@@ -37,6 +39,7 @@ export function legFromInvite(
     ...(remoteUri !== undefined && { remoteUri }),
     ...(inviteCseq !== undefined && { inviteCseq }),
     ...(trunk !== undefined && { trunk }),
+    ...(nextHop !== undefined && namesTlsIdentity(nextHop) && { tlsHop: nextHop }),
   };
 }
 

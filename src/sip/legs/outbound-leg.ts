@@ -99,7 +99,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #timer: NodeJS.Timeout | undefined;
   #dialogId: string | undefined;
   #digest: DigestClient | undefined;
-  #trunk: string | undefined;
+  #route: Pick<Route, 'trunk' | 'nextHop'> = {};
   readonly #referrals = new Referrals();
   readonly #early = new EarlyAnswers();
 
@@ -139,7 +139,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
     this.#link = link;
     this.#digest = route.credentials && new DigestClient(route.credentials);
-    this.#trunk = route.trunk;
+    this.#route = route;
     link.attach(this);
     this.#onInviting();
     this.#invite(link, options, route.gateway);
@@ -292,7 +292,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       const { callId, legId } = this.#request;
       capture?.follow(callId, sipCallId, legId);
     }
-    const leg = legFromInvite(invite, link.engine, this.#trunk);
+    const leg = legFromInvite(invite, link.engine, this.#route);
     this.#stored = leg;
     // If an UPDATE arrives while the INVITE is pending, srf emits it on the request, not on the
     // dialog.

@@ -162,7 +162,7 @@ export function rebuiltBye(leg: StoredLeg): RequestOptions | undefined {
     return undefined;
   if (localUri === undefined || remoteUri === undefined) return undefined;
   const { routeSet = [] } = leg;
-  const firstHop = leg.nextHop ?? routeSet[0];
+  const firstHop = leg.tlsHop ?? leg.nextHop ?? routeSet[0];
   const bye = {
     method: 'BYE',
     uri: leg.remoteTarget ?? leg.requestUri,

@@ -56,6 +56,11 @@ export function nextHopUri(
   return `${uri};tls-trunk=${trunk.name};tls-host=${bracketed(host)}`;
 }
 
+/** Whether `nextHopUri` has added the parameters for the embedded engine. */
+export function namesTlsIdentity(nextHop: string): boolean {
+  return nextHop.includes(';tls-trunk=');
+}
+
 export function transportParameter({ transport }: Pick<GatewayAddress, 'transport'>): string {
   return transport === 'udp' ? '' : `;transport=${transport}`;
 }

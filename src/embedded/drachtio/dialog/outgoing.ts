@@ -34,6 +34,11 @@ export type Outgoing = {
     | { readonly state: 'none' }
     | { readonly state: 'waiting'; readonly text: SipRequest }
     | { readonly state: 'sent' };
+  /**
+   * True if the connection on which the final response would have arrived is lost. The application
+   * has already received a generated response.
+   */
+  isLost: boolean;
   lastRseq: string | undefined;
   /** The SDP before this request's offer, to which we return if the offer is refused. */
   replacedSdp: string | undefined;
@@ -48,7 +53,14 @@ export type Outgoing = {
 
 type OutgoingSeed = Omit<
   Outgoing,
-  'initial' | 'sent' | 'cancel' | 'lastRseq' | 'replacedSdp' | 'forkAcks' | 'earlyRequest'
+  | 'initial'
+  | 'sent'
+  | 'cancel'
+  | 'isLost'
+  | 'lastRseq'
+  | 'replacedSdp'
+  | 'forkAcks'
+  | 'earlyRequest'
 >;
 
 export function newOutgoing(seed: OutgoingSeed): Outgoing {
@@ -57,6 +69,7 @@ export function newOutgoing(seed: OutgoingSeed): Outgoing {
     initial: seed.dialog === undefined,
     sent: undefined,
     cancel: { state: 'none' },
+    isLost: false,
     lastRseq: undefined,
     replacedSdp: undefined,
     forkAcks: undefined,

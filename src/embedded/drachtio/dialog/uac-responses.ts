@@ -64,7 +64,10 @@ export class UacResponses {
   userFor(outgoing: Outgoing): RequestUser {
     return {
       onResponse: (response, peer, bytes) => this.#receive(outgoing, response, peer, bytes),
-      onFailure: (failure) => this.fail(outgoing, failure, outgoing.peer.protocol),
+      onFailure: (failure) => {
+        if (!outgoing.isLost) this.fail(outgoing, failure, outgoing.peer.protocol);
+      },
+      onConnectionLost: (failure) => this.#giveUp(outgoing, failure),
       onRingTimeout: () => this.onRingTimeout(outgoing),
       onTerminated: () => this.#remove(outgoing),
     };
@@ -94,6 +97,18 @@ export class UacResponses {
     if (outgoing.request.method === 'BYE' && outgoing.dialog !== undefined) {
       this.#requests.forget(outgoing.dialog);
     }
+  }
+
+  /**
+   * Cancels a pending call whose answer couldn't reach us any more. Otherwise the phone would
+   * continue to ring, and whoever picks up would hear nothing.
+   */
+  #giveUp(outgoing: Outgoing, failure: StackFailure): void {
+    const isPending = outgoing.sent?.transaction.state === 'proceeding';
+    if (!isPending || !outgoing.initial || outgoing.isLost) return;
+    outgoing.isLost = true;
+    this.onRingTimeout(outgoing);
+    this.fail(outgoing, failure, outgoing.peer.protocol);
   }
 
   /**
@@ -219,7 +234,7 @@ export class UacResponses {
     noteAllowedMethods(dialog, response);
     armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
     this.#forgetEarly(outgoing);
-    if (!outgoing.client.alive) {
+    if (!hasApplication(outgoing)) {
       this.hangUpUnacknowledged(dialog, applicationGone);
       return;
     }
@@ -300,6 +315,7 @@ export class UacResponses {
   }
 
   #pass(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
+    if (outgoing.isLost) return;
     const meta: MessageMeta = {
       source: 'network',
       bytes,
@@ -326,6 +342,11 @@ export class UacResponses {
 function withdrawOffer({ dialog, initial, request, replacedSdp }: Outgoing): void {
   if (dialog === undefined || initial || request.body === '') return;
   if (dialog.localSdp === request.body) dialog.localSdp = replacedSdp;
+}
+
+/** Whether an application still waits for the final response. */
+function hasApplication({ client, isLost }: Outgoing): boolean {
+  return client.alive && !isLost;
 }
 
 function isRepeated(dialog: Dialog, outgoing: Outgoing): boolean {

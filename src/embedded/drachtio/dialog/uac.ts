@@ -208,8 +208,8 @@ function knownDialogId(sketch: SipText): string | undefined {
 function newTarget(line: RequestLine, route: string): Target | undefined {
   const uri = parseSipUri(line.uri);
   if (uri === undefined) return undefined;
+  if (route !== '') return targetOf(route);
   // This would require TLS on every hop to the callee (RFC 5630 section 3.1.3), which we can't
   // promise in our Contact.
-  if (uri.scheme === 'sips') return { kind: 'noTransport' };
-  return targetOf(route === '' ? line.uri : route);
+  return uri.scheme === 'sips' ? { kind: 'noTransport' } : targetOf(line.uri);
 }
