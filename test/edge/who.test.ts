@@ -1,10 +1,11 @@
 // The caller as the carrier sees it: name, headers and Identity of the request.
 
 import { expect, test } from 'vitest';
+import { checkAddedHeaders } from '../../src/calls/caller/added-headers.ts';
 import type { PlaceRequest } from '../../src/calls/ports.ts';
 import { rewriteSchema } from '../../src/sip/trunks/rewrite.ts';
 import type { Trunk } from '../../src/sip/trunks/trunks.ts';
-import { openTrunkWorld } from '../sip/trunk-world.ts';
+import { offer, openTrunkWorld } from '../sip/trunk-world.ts';
 
 /** Places a call over a trunk with these members, and returns its INVITE. */
 async function invited(trunk: Partial<Trunk>, request: Partial<PlaceRequest>) {
@@ -71,6 +72,37 @@ test('headers of the request arrive, and replace those of the trunk that it pass
   );
   expect(invite.of('X-Campaign')).toBe('spring');
   expect(invite.of('Diversion')).toBe('<sip:1@pbx.example>');
+});
+
+test('the largest name, headers and Identity fit into an INVITE, with credentials too', async () => {
+  await using world = await openTrunkWorld({
+    gateways: 1,
+    trunk: { ...asserting, auth: { username: 'a', password: 'b' }, passHeaders: ['x-note'] },
+  });
+  const value = token('x'.repeat(900));
+  // The gateway's own offers are no longer than this.
+  const offerSdp = `${offer}a=x-padding:${'p'.repeat(680 - offer.length)}\r\n`;
+  const callerName = '📞'.repeat(80);
+  const headerBytes = 2_048 - value.length - 2 * Buffer.byteLength(callerName);
+  const note = 'n'.repeat(headerBytes - 'X-Note: \r\n'.length);
+  const headers = { 'X-Note': note };
+  const added = { callerName, identity: value, headers };
+  expect(checkAddedHeaders(added, { mustPass: 'every', passes: () => true })).toEqual([]);
+  const { leg } = world.place(undefined, undefined, { ...added, offerSdp });
+  const [gateway] = world.gateways;
+  if (gateway === undefined) throw new Error('the world has no gateway');
+  gateway.reply(await gateway.take('INVITE'), 407, 'Proxy Authentication Required', {
+    headers: ['Proxy-Authenticate: Digest realm="carrier.example", nonce="n", qop="auth"'],
+  });
+  await gateway.take('ACK');
+  const second = await gateway.take('INVITE');
+  leg.cancel('enough');
+  gateway.reply(second, 486, 'Busy Here');
+  await gateway.take('ACK');
+
+  expect(second.headers.get('identity')).toEqual([value]);
+  expect(second.headers.get('x-note')).toEqual([note]);
+  expect(second.headers.get('p-asserted-identity')?.join()).toContain(callerName);
 });
 
 test('the INVITE that answers a challenge has the same caller, Identity and number', async () => {

@@ -137,7 +137,7 @@ export const dialoutSchema = z
       .record(z.string(), z.string())
       .optional()
       .describe(
-        'further headers of the call’s INVITE, each of which the call’s trunk must list in its `passHeaders`. A header that the trunk does not pass on, that the gateway writes itself, or that needs a trunk that the call doesn’t use, is rejected with a 400 that names it, e.g. `headers.X-Ticket`. At most 16 headers and 2,048 bytes',
+        'further headers of the call’s INVITE, each of which the call’s trunk must list in its `passHeaders`. A header that the trunk does not pass on, that the gateway writes itself, or that needs a trunk that the call doesn’t use, is rejected with a 400 that names it, e.g. `headers.X-Ticket`. At most 16 headers and 2,048 bytes, together with `identity` and twice `callerName`',
       ),
     notifyurl: notifyUrl
       .optional()

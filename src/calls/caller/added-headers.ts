@@ -4,9 +4,11 @@
 
 import type { MemberError } from '../contract/schema.ts';
 
-/** Far below the maximum size of a control frame to the SIP engine (4,036 bytes). */
 const maxHeaders = 16;
-/** Includes the Identity header, which has a field of its own. */
+/**
+ * The application's share of a control frame to the SIP engine, which has at most 4,036 bytes. The
+ * rest is for the SDP (up to 700 bytes), the gateway's and the trunk's headers, and credentials.
+ */
 export const maxAddedBytes = 2_048;
 
 export const headerName = /^[A-Za-z0-9!%*_+`'~.-]{1,64}$/;
@@ -31,6 +33,8 @@ export type AddedHeaders = {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The value of the Identity header. It shares the limit of bytes with `headers`. */
   readonly identity?: string | undefined;
+  /** The display name, which counts twice: it may be in From and in P-Asserted-Identity. */
+  readonly callerName?: string | undefined;
 };
 
 export type HeaderPolicy = {
@@ -45,23 +49,13 @@ export type HeaderPolicy = {
 
 /** Checks the headers. `prefix` comes before the field names in error paths. */
 export function checkAddedHeaders(
-  { headers = {}, identity = '' }: AddedHeaders,
+  added: AddedHeaders,
   policy: HeaderPolicy,
   prefix = '',
 ): readonly MemberError[] {
-  const entries = Object.entries(headers);
-  const bytes = entries.reduce(
-    (sum, [name, value]) => sum + name.length + value.length + 4,
-    identity.length,
-  );
-  const errors: MemberError[] = [];
-  if (entries.length > maxHeaders || (entries.length > 0 && bytes > maxAddedBytes)) {
-    const together = identity === '' ? '' : ', including identity';
-    const message = `must have at most ${maxHeaders} headers and ${maxAddedBytes} bytes${together}`;
-    errors.push({ path: `${prefix}headers`, message });
-  }
+  const errors = sizeErrors(added, prefix);
   const seen = new Set<string>();
-  for (const [name, value] of entries) {
+  for (const [name, value] of Object.entries(added.headers ?? {})) {
     const lower = name.toLowerCase();
     const problem = seen.has(lower) ? 'is given twice' : problemOf(lower, value, policy);
     seen.add(lower);
@@ -70,6 +64,24 @@ export function checkAddedHeaders(
     }
   }
   return errors;
+}
+
+function sizeErrors(
+  { headers = {}, identity = '', callerName = '' }: AddedHeaders,
+  prefix: string,
+): MemberError[] {
+  const entries = Object.entries(headers);
+  const bytes = entries.reduce(
+    (sum, [name, value]) => sum + name.length + value.length + 4,
+    identity.length + 2 * Buffer.byteLength(callerName),
+  );
+  if (entries.length <= maxHeaders && bytes <= maxAddedBytes) return [];
+  const field = entries.length > 0 ? 'headers' : 'identity';
+  const headerLimit = entries.length > 0 ? `${maxHeaders} headers and ` : '';
+  const shared =
+    identity + callerName === '' ? '' : ', which headers, identity and callerName (twice) share';
+  const message = `must have at most ${headerLimit}${maxAddedBytes} bytes${shared}`;
+  return [{ path: `${prefix}${field}`, message }];
 }
 
 function problemOf(

@@ -42,7 +42,7 @@ export const callerMembers = {
   identity: identity
     .optional()
     .describe(
-      'value of the `Identity` header (RFC 8224), e.g. a SHAKEN token that your signing service has issued for this call. The gateway carries it and does not sign. It replaces an `Identity` header of the trunk. At most 2,048 bytes, together with `headers`',
+      'value of the `Identity` header (RFC 8224), e.g. a SHAKEN token that your signing service has issued for this call. The gateway carries it and does not sign. It replaces an `Identity` header of the trunk. At most 2,048 bytes, together with `headers` and twice `callerName`',
     ),
 };
 

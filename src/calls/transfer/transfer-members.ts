@@ -50,7 +50,7 @@ export const transferMembers = {
     "display name of the caller on the second leg, like `callerName` of the call. Default: the call's own, if the second leg also has the call's caller ID",
   ),
   identity: callerMembers.identity.describe(
-    'value of the `Identity` header (RFC 8224) of the second leg. At most 2,048 bytes, together with `headers`',
+    'value of the `Identity` header (RFC 8224) of the second leg. At most 2,048 bytes, together with `headers` and twice `callerName`',
   ),
   trunk: z
     .string()

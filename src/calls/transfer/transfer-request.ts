@@ -44,14 +44,15 @@ export function resolveTransfer(
   const carrier = wanted.mode === 'refer' ? call.trunk : trunk;
   const passes =
     carrier === undefined ? undefined : (name: string) => call.routes.passes(carrier, name);
-  errors.push(...checkAddedHeaders(wanted, { mustPass: 'trusted', passes }, prefix));
+  const added = { ...wanted, callerName: nameOf(wanted, call) };
+  errors.push(...checkAddedHeaders(added, { mustPass: 'trusted', passes }, prefix));
   if (errors.length > 0) return { ok: false, errors };
   const { mode, timeoutMs, caller = call.caller, keepStream, onFailure, headers } = wanted;
   return {
     ok: true,
     transfer: {
       ...{ to: wanted.to, mode, timeoutMs, caller, keepStream, onFailure },
-      ...callerDetailsOf({ callerName: nameOf(wanted, call), identity: wanted.identity }),
+      ...callerDetailsOf(added),
       ...(trunk === undefined ? {} : { trunk }),
       ...(headers === undefined ? {} : { headers }),
     },

@@ -64,6 +64,14 @@ describe('who calls', () => {
     ['headers.Diversion', { headers: { Diversion: 'x\r\nVia: y' } }],
     ['headers.Diversion', { headers: { Diversion: 'x' }, target: 'sip:bob@pbx.example' }],
     ['headers', { headers: { Diversion: 'x'.repeat(1_990) }, identity }],
+    ['headers', { headers: { Diversion: 'x'.repeat(1_500) }, callerName: '📞'.repeat(80) }],
+    [
+      'identity',
+      {
+        identity: `${'a'.repeat(1_800)};info=<https://cert.example/a.pem>`,
+        callerName: '📞'.repeat(80),
+      },
+    ],
     ['headers.Diversion', { headers: { Diversion: 1 } }],
     ['callername', { callername: 'Ada' }],
     ['caller_name', { caller_name: 'Ada' }],
