@@ -290,6 +290,25 @@ describe('a challenged INVITE', () => {
     expect(callee.has('INVITE')).toBe(false);
   });
 
+  test('a new nonce after a response from behind the proxy is no refusal', async () => {
+    const world = await open({ sessionTimer: { expiresS: 600, minS: 90 } });
+    const { callee } = world;
+    const { leg } = world.place();
+    const first = await callee.take('INVITE');
+    challenge(callee, first, 'proxy', 'Digest realm="carrier", nonce="n1"');
+    const second = await takeRepetition(callee, first);
+    callee.reply(second, 422, 'Session Interval Too Small', { headers: ['Min-SE: 1200'] });
+    const third = await takeRepetition(callee, second);
+    challenge(callee, third, 'proxy', 'Digest realm="carrier", nonce="n2"');
+
+    const fourth = await takeRepetition(callee, third);
+
+    expect(expectProof(fourth, 'proxy')['nonce']).toBe('n2');
+    expect(one(fourth, 'session-expires')).toBe(one(third, 'session-expires'));
+    callee.reply(fourth, 486, 'Busy Here');
+    await leg.released;
+  });
+
   test('is not repeated for a call that was cancelled in the meantime', async () => {
     const world = await open();
     const { callee } = world;

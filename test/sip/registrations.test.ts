@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
+import { maxFrameBytes, type SipLimits } from '../../src/sip/engine/sip-limits.ts';
 import { builtInTrunk, type Trunk } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import { one, type RawCallee, type RawMessage } from '../support/raw-callee.ts';
@@ -118,7 +118,7 @@ describe('registration with a carrier that requires it', () => {
   });
 
   test('does not repeat wrong credentials in a loop', async () => {
-    const { first } = await open({});
+    const { first, log } = await open({});
 
     // One request without credentials, and one with them. The next attempt comes `registerRetryMs`
     // later.
@@ -128,6 +128,23 @@ describe('registration with a carrier that requires it', () => {
 
     await new Promise((resolve) => setTimeout(resolve, quietMs));
     expect(first.has('REGISTER')).toBe(false);
+    expect(log.map(({ reason }) => reason)).toContain('401 (the credentials were refused)');
+  });
+
+  test('registers again after a nonce that is too large for a control frame', async () => {
+    const { first, log } = await open({ limits: { registerRetryMs: 20 } });
+    const digest = (nonce: string) => ({
+      headers: [`WWW-Authenticate: Digest realm="lab", nonce="${nonce}"`],
+    });
+
+    const request = await first.take('REGISTER');
+    first.reply(request, 401, 'Unauthorized', digest('n'.repeat(maxFrameBytes)));
+    const retry = await first.take('REGISTER');
+    expect(one(retry, 'authorization')).toBe('');
+    first.reply(retry, 401, 'Unauthorized', digest('abc'));
+    first.reply(await first.take('REGISTER'), 200, 'OK', { contact: false });
+
+    await eventually(() => log.some(({ msg }) => msg === 'registered'), 'it is registered');
   });
 
   test('requests a longer expiry after a 423', async () => {

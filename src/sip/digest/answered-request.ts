@@ -54,14 +54,24 @@ export function sendAnswered(
   authentication: Authentication,
   user: AnsweredRequestUser,
 ): void {
-  const { client } = authentication;
-  const { method, uri, body = '', stackDialogId } = options;
-  // Within a dialog, the engine chooses the request URI, which we know only afterwards.
-  const known =
-    stackDialogId === undefined && uri !== undefined
-      ? client?.headersFor({ method, uri, body })
-      : undefined;
-  new AnsweredRequest(link, options, authentication, user).send({ ...known });
+  new AnsweredRequest(link, options, authentication, user).send(
+    knownCredentials(options, authentication.client),
+  );
+}
+
+/**
+ * Returns credentials with a nonce that's known from an earlier request, if they fit. Returns
+ * nothing within a dialog, because the engine chooses the request URI, which we learn afterwards.
+ */
+function knownCredentials(
+  options: RequestOptions,
+  client: DigestClient | undefined,
+): Readonly<Record<string, string>> {
+  const { method, uri, body = '', stackDialogId, headers } = options;
+  if (client === undefined || stackDialogId !== undefined || uri === undefined) return {};
+  const known = client.headersFor({ method, uri, body });
+  const bytes = requestFrameBytes({ ...options, headers: { ...headers, ...known } });
+  return bytes > maxFrameBytes ? {} : known;
 }
 
 class AnsweredRequest {
@@ -85,7 +95,7 @@ class AnsweredRequest {
     this.#user = user;
   }
 
-  send(credentials: Record<string, string>): void {
+  send(credentials: Readonly<Record<string, string>>): void {
     const { headers } = this.#options;
     const options = { ...this.#options, headers: { ...headers, ...credentials } };
     this.#request(options, credentials, undefined);
@@ -93,7 +103,7 @@ class AnsweredRequest {
 
   #request(
     options: RequestOptions,
-    credentials: Record<string, string>,
+    credentials: Readonly<Record<string, string>>,
     challenge: Challenged | undefined,
   ): void {
     this.#link.request(options, (result) => {
@@ -126,6 +136,7 @@ class AnsweredRequest {
     const corrected = correct?.(response);
     if (corrected === undefined) return false;
     this.#isCorrected = true;
+    this.#exchange?.noteAccepted();
     const headers = { ...this.#options.headers, ...corrected };
     const { method, body = '' } = this.#options;
     const credentials = client?.headersFor({ method, uri: request.uri, body }) ?? {};
@@ -226,7 +237,7 @@ function withCredentials(
 
 /** Returns the response's reason phrase, and for a challenge, what the operator has to correct. */
 export function refusalReason(
-  { reason }: ReceivedResponse,
+  { reason }: Pick<ReceivedResponse, 'reason'>,
   unanswered: Unanswered | undefined,
 ): string {
   switch (unanswered) {

@@ -107,9 +107,7 @@ export class DigestExchange {
     ];
     const challenged = new Set(challenges.map(({ key }) => key));
     // A challenge from another realm means that the request got past this one.
-    for (const [key, answered] of this.#answered) {
-      if (!challenged.has(key)) answered.wasAccepted = true;
-    }
+    this.noteAccepted((key) => !challenged.has(key));
     const chosen = firstOfEach(challenges);
     if (chosen.length === 0) return { kind: 'final', why: 'unsupported' };
     if (!chosen.every(({ key, challenge }) => this.#mayAnswer(key, challenge))) {
@@ -122,6 +120,16 @@ export class DigestExchange {
       this.#answered.set(key, { nonce: challenge.nonce, wasAccepted: false });
     }
     return { kind: 'credentials', headers: this.#client.headersFor(request) };
+  }
+
+  /**
+   * Notes that the credentials so far were accepted, because the response came from behind the
+   * realms that had challenged them.
+   */
+  noteAccepted(isAccepted: (key: string) => boolean = () => true): void {
+    for (const [key, answered] of this.#answered) {
+      if (isAccepted(key)) answered.wasAccepted = true;
+    }
   }
 
   /**

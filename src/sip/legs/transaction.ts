@@ -1,7 +1,7 @@
 // Sends a request other than a call's INVITE, and waits for the response. If srf leaves the request
 // hanging, the result is a `timeout`.
 
-import { type Authentication, sendAnswered } from '../digest/answered-request.ts';
+import { type Authentication, sendAnswered, type Unanswered } from '../digest/answered-request.ts';
 import type { EngineLink, LinkOwner } from '../engine/engine-link.ts';
 import type { RequestOptions, SentRequest, SipMessage } from '../engine/srf-types.ts';
 
@@ -13,6 +13,8 @@ export type TransactionResult =
       readonly byStack?: true;
       /** The response. Undefined for `until: 'sent'`, because then we don't wait for one. */
       readonly message?: SipMessage;
+      /** Why a challenge is the final response. */
+      readonly unanswered?: Unanswered;
     }
   /** The engine didn't send the request. */
   | { readonly kind: 'refused'; readonly reason: string }
@@ -69,10 +71,12 @@ export function beginTransaction(
       else if (wait.until === 'sent') settle({ kind: 'response', status: 0 });
       else wait.onSent?.(result.request);
     },
-    onResponse: (response) => {
-      if (response.status < 200) return;
+    onResponse: (response, _ack, unanswered) => {
+      const { status } = response;
+      if (status < 200) return;
       const byStack = response.source_address === '' ? ({ byStack: true } as const) : {};
-      settle({ kind: 'response', status: response.status, message: response, ...byStack });
+      const why = unanswered === undefined ? {} : { unanswered };
+      settle({ kind: 'response', status, message: response, ...byStack, ...why });
     },
   });
 }

@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { refusalReason } from '../digest/answered-request.ts';
 import { DigestClient, maxRepetitions } from '../digest/digest-client.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { SipLimits } from '../engine/sip-limits.ts';
@@ -89,6 +90,8 @@ type RegistrationOptions = {
   readonly limits: SipLimits;
   readonly logger: Logger;
 };
+
+type Answered = Extract<TransactionResult, { readonly kind: 'response' }>;
 
 type Outcome =
   | { readonly kind: 'registered'; readonly expiresS: number }
@@ -240,11 +243,7 @@ class Registration {
     }
   }
 
-  #outcomeOf({
-    status,
-    message,
-    byStack,
-  }: Extract<TransactionResult, { kind: 'response' }>): Outcome {
+  #outcomeOf({ status, message, byStack, unanswered }: Answered): Outcome {
     if (status < 300) {
       // The registrar may grant less time than we asked for, but never more (section 10.2.1.1).
       const expiresS = Math.min(grantedS(message) ?? this.#expiresS, this.#expiresS);
@@ -256,7 +255,8 @@ class Registration {
       return { kind: 'tooBrief', minExpiresS };
     }
     const isServerFault = byStack === true || status === 503;
-    return { kind: 'failed', reason: String(status), ...(isServerFault && { isServerFault }) };
+    const reason = refusalReason({ reason: String(status) }, unanswered);
+    return { kind: 'failed', reason, ...(isServerFault && { isServerFault }) };
   }
 
   #request(hop: NextHop): RequestOptions {
