@@ -23,13 +23,13 @@ export function hostOf(uri: string | undefined): string | undefined {
 
 /**
  * Returns the URI of a Contact that can become the target of a dialog's requests. RFC 3261, section
- * 8.1.1.8, requires a SIP or SIPS URI there, so this rejects `tel:` URIs, among others.
+ * 8.1.1.8, requires a single SIP or SIPS URI there, so this rejects `tel:` URIs, among others. If
+ * there are several URIs, this returns the first one that can, as the embedded engine does.
  *
- * @returns undefined if the header is missing, can't be parsed, or contains another kind of URI
+ * @returns undefined if the header is missing, can't be parsed, or contains only other URIs
  */
 export function contactTarget(header: string | undefined): string | undefined {
-  const uri = uriOf(header);
-  return uri !== undefined && isSipUri(uri) ? uri : undefined;
+  return [uriOf(header) ?? '', ...addressList(header)].find(isSipUri);
 }
 
 /** Whether we can send to this URI, i.e. whether it's a SIP or SIPS URI with a host. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parseDtmfInfo } from '../../src/sip/legs/dialog-requests.ts';
 import {
   addressList,
+  contactTarget,
   cseqNumber,
   hostOf,
   reasonText,
@@ -52,6 +53,36 @@ describe('reading header values of the far end', () => {
     expect(reasonText('SIP;cause=200;text="ACK timeout"')).toBe('ACK timeout');
     expect(reasonText('Q.850;cause=16')).toBe('Q.850 16');
     expect(reasonText('nothing')).toBeUndefined();
+  });
+
+  test.each([
+    ['<sip:bob@10.0.0.7:5062;transport=tcp>;expires=60', 'sip:bob@10.0.0.7:5062;transport=tcp'],
+    ['sip:bob@pbx_1.example.com;x=1', 'sip:bob@pbx_1.example.com'],
+    ['"B, <x>" <sips:b;x=y@[2001:db8::1]:5061>', 'sips:b;x=y@[2001:db8::1]:5061'],
+    ['<SIP:10.0.0.7>', 'SIP:10.0.0.7'],
+    ['<tel:+1555>, <sip:bob@10.0.0.7>', 'sip:bob@10.0.0.7'],
+  ])('takes a dialog’s target from the Contact %s', (contact, target) => {
+    expect(contactTarget(contact)).toBe(target);
+  });
+
+  test.each([
+    [undefined],
+    [''],
+    ['*'],
+    ['<>'],
+    ['<tel:+15551230001>'],
+    ['tel:+15551230001'],
+    ['<sip:+1 555@10.0.0.7>'],
+    ['<sip:bob@>'],
+    ['<sip:>'],
+    ['<sip:bob@10.0.0.7:0>'],
+    ['<sip:bob@10.0.0.7:65536>'],
+    ['<sip:bob@10.0.0.7:port>'],
+    ['<sip:bob@2001:db8::1>'],
+    ['"Bob <sip:bob@10.0.0.7>'],
+    [`<sip:${'a'.repeat(50_000)} @10.0.0.7>`],
+  ])('finds no target in the Contact %s', (contact) => {
+    expect(contactTarget(contact)).toBeUndefined();
   });
 
   test('reads long hostile values without noticeable delay', () => {
