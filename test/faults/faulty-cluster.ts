@@ -71,10 +71,11 @@ export class FaultyCluster implements AsyncDisposable {
     databaseUrl: string,
     logLevel: string,
     log: (line: string) => void,
+    drachtio: string | undefined,
   ): Promise<FaultyCluster> {
     const recogniser = await startRecogniser();
     const cluster = await startCluster({
-      databaseUrl,
+      ...{ databaseUrl, drachtio },
       voices: true,
       variables: {
         STT_PROVIDERS_FILE: recogniser.providersFile,

@@ -11,6 +11,9 @@
 //
 // `npm run test:faults -- --hours 48 --seconds 900` lets two days pass within a quarter of an hour,
 // on PostgreSQL and on PGlite.
+//
+// `--drachtio PATH` runs the storm, or `--servers`, with a real drachtio-server in place of the
+// embedded SIP engine.
 
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
@@ -48,6 +51,8 @@ const { values } = parseArgs({
     lengths: { type: 'string', default: '5,8,12,15,30,60' },
     /** How many hours pass by the clock of the gateways instead of the storm. */
     hours: { type: 'string' },
+    /** The program of a drachtio-server, for the storm and for `--servers`. */
+    drachtio: { type: 'string' },
     gateways: { type: 'string', default: '2' },
     build: { type: 'string' },
   },
@@ -67,6 +72,10 @@ if (!numbers.every((value) => Number.isFinite(value) && value >= 0)) {
   throw new Error(
     '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths, --hours and --gateways must be numbers of 0 or more',
   );
+}
+const { drachtio } = values;
+if (drachtio !== undefined && (outages > 0 || failovers > 0 || hours > 0)) {
+  throw new Error('--drachtio is only for the storm and for --servers');
 }
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -88,7 +97,7 @@ async function createDatabase(url: string): Promise<boolean> {
 async function storm(databaseUrl: string): Promise<boolean> {
   say(`seed ${seed}, ${seconds} s, ${callsPerSecond} calls a second`);
   const report = await runStorm({
-    ...{ seed, seconds, callsPerSecond, databaseUrl },
+    ...{ seed, seconds, callsPerSecond, databaseUrl, drachtio },
     faultEveryMs: { from: everyMs / 2, to: everyMs * 1.5 },
     log: say,
     ...(values.logs !== undefined && { logFolder: values.logs }),
@@ -100,7 +109,7 @@ async function storm(databaseUrl: string): Promise<boolean> {
 async function servers(): Promise<boolean> {
   say(`seed ${seed}, ${seconds} s, ${callsPerSecond} calls a second`);
   const report = await runServers({
-    ...{ seed, seconds, callsPerSecond, log: say },
+    ...{ seed, seconds, callsPerSecond, drachtio, log: say },
     ...(values.only !== undefined && { faults: values.only.split(',') }),
     ...(values.logs !== undefined && { logFolder: values.logs }),
   });

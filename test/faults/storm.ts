@@ -23,6 +23,8 @@ export type StormOptions = {
   readonly faultEveryMs: { readonly from: number; readonly to: number };
   /** The URL of an empty database. */
   readonly databaseUrl: string;
+  /** The program of a drachtio-server to use as SIP engine. Default: the embedded engine. */
+  readonly drachtio?: string | undefined;
   readonly log: (line: string) => void;
   /** The folder for the logs of the nodes. Default: no logs are written. */
   readonly logFolder?: string;
@@ -40,6 +42,7 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
     options.databaseUrl,
     options.logFolder === undefined ? 'warn' : 'info',
     options.log,
+    options.drachtio,
   );
   await world.anyDialer(randomFrom(0))?.addSound(stormSound, oneSecondOfSilence());
   const traffic = new Traffic(world, randomFrom(options.seed + 1), options.callsPerSecond);

@@ -15,6 +15,7 @@ import { type NatsServer, startNatsServer } from '../../src/embedded/nats/nats-s
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createAppIn } from './apps.ts';
 import type { DevApp } from './dialer-client.ts';
+import { startDrachtioServer } from './drachtio-server.ts';
 import { FarEnd } from './far-end.ts';
 import { freeUdpPort } from './free-port.ts';
 import { type GatewayProcess, startGateway } from './gateway-process.ts';
@@ -38,6 +39,8 @@ export type ClusterOptions = {
   readonly voices?: boolean;
   /** The URL of a NATS that is already running. Default: starts a server. */
   readonly natsUrl?: string;
+  /** The program of a drachtio-server to use as SIP engine. Default: the embedded engine. */
+  readonly drachtio?: string | undefined;
   /** Creates the app and the tables. Default: the code of this version. */
   readonly createApp?: (databaseUrl: string, secretsKey: string) => Promise<DevApp>;
 };
@@ -76,8 +79,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     cleanups.push(() => receiver.close());
     const { nats, stop: stopNats } = await natsOf(options, folder);
     cleanups.push(stopNats);
-    const engine = await startEngine();
-    cleanups.push(() => engine.kill());
+    const engine = await startEngine(options.drachtio);
+    cleanups.push(() => engine.close());
     const trunksFile = join(folder, 'trunks.yaml');
     await writeFile(trunksFile, trunkFile(farEnd.port, options.trunk ?? []));
     const secretsKey = randomBytes(32).toString('hex');
@@ -174,16 +177,26 @@ function stormMediaPorts(): Record<string, string> {
   return { MEDIA_PORT_MIN: String(first), MEDIA_PORT_MAX: String(first + 1_998) };
 }
 
-async function startEngine(): Promise<Part & { readonly url: string }> {
+type Engine = Cluster['engine'] & { close(): Promise<void> };
+
+const engineSecret = 'cluster';
+const engineUrl = (controlPort: number) => `tcp://:${engineSecret}@127.0.0.1:${controlPort}`;
+
+async function startEngine(drachtio: string | undefined): Promise<Engine> {
+  if (drachtio === undefined) return await startEmbeddedEngine();
+  const server = await startDrachtioServer({ binary: drachtio, secret: engineSecret });
+  return { ...server, url: engineUrl(server.controlPort) };
+}
+
+async function startEmbeddedEngine(): Promise<Engine> {
   const [sipPort, controlPort] = [await freeUdpPort(), await freeUdpPort()];
-  const secret = 'cluster';
   let child: ChildProcess | undefined;
   const start = async (): Promise<void> => {
     const started = spawn(
       process.execPath,
       [
         ...[cli, 'sip-engine', '--sip-port', String(sipPort)],
-        ...['--control-port', String(controlPort), '--secret', secret],
+        ...['--control-port', String(controlPort), '--secret', engineSecret],
       ],
       {
         env: { PATH: process.env['PATH'], LOG_LEVEL: 'error' },
@@ -196,17 +209,16 @@ async function startEngine(): Promise<Part & { readonly url: string }> {
       once(started, 'exit').then(() => Promise.reject(new Error('the SIP engine did not start'))),
     ]);
   };
+  const kill = async (): Promise<void> => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  };
   await start();
   return {
-    url: `tcp://:${secret}@127.0.0.1:${controlPort}`,
-    start,
+    ...{ url: engineUrl(controlPort), start, kill, close: kill },
     stop: () => void child?.kill('SIGSTOP'),
     resume: () => void child?.kill('SIGCONT'),
-    kill: async () => {
-      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-      const exited = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exited;
-    },
   };
 }

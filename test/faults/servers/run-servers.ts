@@ -22,6 +22,8 @@ export type ServersOptions = {
   readonly callsPerSecond: number;
   /** Runs these faults in this order. Default: the seed draws them. */
   readonly faults?: readonly string[];
+  /** The program of a drachtio-server to use as SIP engine. Default: the embedded engine. */
+  readonly drachtio?: string | undefined;
   readonly log: (line: string) => void;
   /** The folder for the logs of the gateways. Default: no logs are written. */
   readonly logFolder?: string;
@@ -36,9 +38,9 @@ export type ServersReport = {
 const shortCalls = { maxDurationMs: 8_000 };
 
 export async function runServers(options: ServersOptions): Promise<ServersReport> {
-  const { log, logFolder, seed } = options;
+  const { log, logFolder, seed, drachtio } = options;
   await using world = await startServerWorld({
-    log,
+    ...{ log, drachtio },
     logLevel: logFolder === undefined ? 'warn' : 'info',
   });
   try {

@@ -41,6 +41,8 @@ export type ServerWorld = AsyncDisposable &
 export type ServerWorldOptions = {
   readonly log: (line: string) => void;
   readonly logLevel: string;
+  /** The program of a drachtio-server to use as SIP engine. Default: the embedded engine. */
+  readonly drachtio?: string | undefined;
 };
 
 type Cleanups = (() => unknown)[];
@@ -72,7 +74,7 @@ export async function startServerWorld(options: ServerWorldOptions): Promise<Ser
 }
 
 async function startServers(
-  { logLevel }: ServerWorldOptions,
+  { logLevel, drachtio }: ServerWorldOptions,
   cleanups: Cleanups,
 ): Promise<Servers> {
   const disks = await mountDisks(cleanups);
@@ -89,7 +91,7 @@ async function startServers(
   const bots = await FaultyBots.start();
   cleanups.push(() => bots[Symbol.asyncDispose]());
   const cluster = await startCluster({
-    ...{ databaseUrl: pair.url, natsUrl: nats.url, voices: true },
+    ...{ databaseUrl: pair.url, natsUrl: nats.url, voices: true, drachtio },
     variables: variablesOf(recogniser, nats, logLevel),
   });
   cleanups.push(() => cluster[Symbol.asyncDispose]());
