@@ -23,6 +23,7 @@ import { createDnsClient, type DnsClientOptions } from './trunks/dns/dns-client.
 import { createHopFinder, type HopFinder } from './trunks/dns/next-hops.ts';
 import { GatewayHealth, type GatewayState, probeGateway } from './trunks/gateway-health.ts';
 import type { Dice } from './trunks/gateway-order.ts';
+import { KeepAlive } from './trunks/keep-alive.ts';
 import { Registrations } from './trunks/registrations.ts';
 import { type Credentials, createRouter, type Route } from './trunks/routing.ts';
 import type { TrunkDirectory } from './trunks/trunks.ts';
@@ -79,6 +80,7 @@ class DrachtioPool implements DrachtioSip {
   readonly #hops: HopFinder;
   readonly #health: GatewayHealth;
   readonly #registrations: Registrations;
+  readonly #keepAlive: KeepAlive;
   readonly #legs = new Set<FailoverLeg>();
   readonly #linkChanges = new Changes();
   readonly #abandoned: AbandonedLegs;
@@ -104,6 +106,14 @@ class DrachtioPool implements DrachtioSip {
       },
     });
     this.#registrations = new Registrations({ limits: this.#limits, logger: options.logger, hops });
+    this.#keepAlive = new KeepAlive({
+      ...{ logger: options.logger, intervalMs: this.#limits.keepAliveMs },
+      probe: async (gateway, trunk, timeoutMs) => {
+        for (const { link } of this.#connections) {
+          if (link !== undefined) await probeGateway(link, { gateway, trunk, hops }, timeoutMs);
+        }
+      },
+    });
     this.#router = createRouter({
       trunks: options.trunks,
       allowedNetworks: options.allowedNetworks,
@@ -157,6 +167,7 @@ class DrachtioPool implements DrachtioSip {
   watchGateways(): void {
     const { all } = this.#options.trunks;
     this.#health.watch(all);
+    this.#keepAlive.watch(all);
     this.#registrations.watch(
       all,
       this.#connections.flatMap(({ link }) => link ?? []),
@@ -208,6 +219,7 @@ class DrachtioPool implements DrachtioSip {
     this.#isDisposed = true;
     this.#health.close();
     this.#registrations.close();
+    this.#keepAlive.close();
     const legs = [...this.#legs];
     for (const leg of legs) leg.hangUp('gateway stopped');
     await within(Promise.all(legs.map((leg) => leg.released)), this.#limits.disposeTimeoutMs);

@@ -44,6 +44,8 @@ export type SipLimits = {
   readonly resolveTimeoutMs: number;
   /** Time for the final response to a REGISTER. If none arrives, the REGISTER has failed. */
   readonly registerTimeoutMs: number;
+  /** Interval between OPTIONS to a trunk with `keepalive: options`. */
+  readonly keepAliveMs: number;
   /** Pause after a failed REGISTER. */
   readonly registerRetryMs: number;
   /** Shortest pause between two REGISTERs, even if a registrar grants less time. */
@@ -80,6 +82,8 @@ export const defaultSipLimits: SipLimits = {
   lateAnswerMs: 32_000,
   resolveTimeoutMs: 5_000,
   registerTimeoutMs: 10_000,
+  // UDP bindings of a NAT last at least 30 s (RFC 5626, section 4.4.2).
+  keepAliveMs: 25_000,
   registerRetryMs: 30_000,
   registerMinRefreshMs: 5_000,
   disposeTimeoutMs: 800,

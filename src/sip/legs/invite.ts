@@ -14,6 +14,7 @@ export function inviteOptions(route: Route, offerSdp: string): RequestOptions {
       ...route.headers,
       From: route.from,
       To: route.to,
+      ...(route.contact !== undefined && { Contact: route.contact }),
       ...capabilityHeaders,
       ...(route.sessionTimer !== undefined && sessionTimerHeaders(route.sessionTimer)),
       'Content-Type': 'application/sdp',

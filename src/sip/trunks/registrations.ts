@@ -16,7 +16,15 @@ import { type TransactionResult, transact } from '../legs/transaction.ts';
 import type { HopFinder, NextHop } from './dns/next-hops.ts';
 import { gatewayName } from './gateway-name.ts';
 import { dnsFailure } from './routing.ts';
-import { authority, bracketed, gatewayUri, nextHopUri, placeOf, userPart } from './trunk-uris.ts';
+import {
+  authority,
+  bracketed,
+  gatewayUri,
+  nextHopUri,
+  placeOf,
+  publicContact,
+  userPart,
+} from './trunk-uris.ts';
 import type { Gateway, Trunk } from './trunks.ts';
 
 /**
@@ -275,7 +283,7 @@ class Registration {
         From: `<sip:${user}@${domain}>`,
         To: `<sip:${user}@${domain}>`,
         // The engine replaces `localhost` with its own address.
-        Contact: `<sip:${user}@localhost${transport}>`,
+        Contact: publicContact(trunk, hop.transport, user) ?? `<sip:${user}@localhost${transport}>`,
         'Call-ID': this.#callId,
         CSeq: `${this.#cseq} REGISTER`,
         Expires: String(this.#expiresS),

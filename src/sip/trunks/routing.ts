@@ -24,6 +24,7 @@ import {
   gatewayUri,
   nextHopUri,
   placeOf,
+  publicContact,
   transportParameter,
   userPart,
 } from './trunk-uris.ts';
@@ -59,6 +60,8 @@ export type Route = {
   readonly gateway: string;
   /** Undefined for a direct call. */
   readonly trunk?: string;
+  /** Default: the engine's own address. */
+  readonly contact?: string;
   /** The address that DNS named for the gateway. Undefined if no look-up was needed. */
   readonly hop?: NextHop;
   /** The gateway has further addresses, which the call tries next. */
@@ -258,10 +261,16 @@ function routesThrough(
     return {
       ...route,
       ...(!isImplied && { nextHop: uri }),
+      ...contactOf(trunk, hop),
       ...(hop.host !== host && { hop }),
       ...(index < hops.hops.length - 1 && { hasMoreHops: true }),
     };
   });
+}
+
+function contactOf(trunk: Trunk, { transport }: NextHop): Pick<Route, 'contact'> {
+  const contact = publicContact(trunk, transport);
+  return contact === undefined ? {} : { contact };
 }
 
 /** The caller that the request names. */
@@ -285,6 +294,7 @@ function routeThrough(
     ...(trunk.passHeaders.length > 0 && { passHeaders: trunk.passHeaders }),
     ...(trunk.auth !== undefined && { credentials: trunk.auth }),
     ...(trunk.sessionTimer !== undefined && { sessionTimer: trunk.sessionTimer }),
+    ...contactOf(trunk, gateway),
     gateway: gatewayName(gateway),
     trunk: trunk.name,
   };

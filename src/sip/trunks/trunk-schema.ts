@@ -112,6 +112,8 @@ const trunkSchema = z.strictObject({
     })
     .optional(),
   outboundProxy: hostPort.optional(),
+  publicSipHost: hostPort.optional(),
+  keepalive: z.enum(['crlf', 'options']).optional(),
   user: z
     .string()
     .min(1)
@@ -181,6 +183,7 @@ export function crossFieldProblems(
     ...entries.flatMap((entry, index) => [
       ...gatewayProblems(entry, index),
       ...tlsProblems(entry, index, surroundings.engine),
+      ...keepAliveProblems(entry, index, surroundings.engine),
       ...identityProblems(entry, index),
       ...registrationProblems(entry, index),
       ...mediaProblems(entry, index),
@@ -264,6 +267,29 @@ function tlsProblems(
     return [{ path: [...path, 'keyFile'], message: 'needs certFile, the certificate of this key' }];
   }
   return [];
+}
+
+function keepAliveProblems(
+  { keepalive, gateways }: TrunkEntry,
+  index: number,
+  engine: SipEngineKind,
+): readonly Problem[] {
+  if (keepalive !== 'crlf') return [];
+  const path = ['trunks', index, 'keepalive'];
+  if (engine === 'drachtio') {
+    const message =
+      'crlf is for the embedded SIP engine, because drachtio-server (DRACHTIO_URL) sends no CRLFs ' +
+      'to carriers. Use options';
+    return [{ path, message }];
+  }
+  return gateways.every(({ transport }) => transport === 'tcp' || transport === 'tls')
+    ? []
+    : [
+        {
+          path,
+          message: 'crlf needs transport: tcp or tls at each gateway. Over UDP, use options',
+        },
+      ];
 }
 
 function registrationProblems({ register, auth }: TrunkEntry, index: number): readonly Problem[] {

@@ -39,18 +39,19 @@ export function gatewayUri(gateway: GatewayAddress): string {
 /**
  * Returns the URI that a SIP engine sends a request for this gateway to. Over TLS, the embedded
  * engine has to know which trunk's settings apply, and whom the certificate must be for, so two
- * parameters say that. They never reach the wire, because the next hop isn't part of the message.
+ * parameters say that. A third one says that it keeps the connection alive. They never reach the wire, because the next hop isn't part of the message.
  * drachtio-server doesn't get them.
  *
  * @param hop the address to which the host has been resolved. The certificate must be for the host
  * all the same (RFC 5922, section 4).
  */
 export function nextHopUri(
-  trunk: Pick<Trunk, 'name' | 'tls' | 'outboundProxy'>,
+  trunk: Pick<Trunk, 'name' | 'tls' | 'outboundProxy' | 'keepalive'>,
   gateway: Gateway,
   hop: GatewayAddress = unresolvedHop(trunk, gateway),
 ): string {
-  const uri = gatewayUri(hop);
+  const isKeptAlive = trunk.keepalive === 'crlf' && hop.transport !== 'udp';
+  const uri = `${gatewayUri(hop)}${isKeptAlive ? ';keepalive=crlf' : ''}`;
   if (hop.transport !== 'tls' || trunk.tls === undefined) return uri;
   const { host } = trunk.outboundProxy ?? gateway;
   return `${uri};tls-trunk=${trunk.name};tls-host=${bracketed(host)}`;
@@ -63,6 +64,21 @@ export function namesTlsIdentity(nextHop: string): boolean {
 
 export function transportParameter({ transport }: Pick<GatewayAddress, 'transport'>): string {
   return transport === 'udp' ? '' : `;transport=${transport}`;
+}
+
+/**
+ * Returns the Contact for a carrier that must not see the engine's own address. Its transport is
+ * that of the request, so that the carrier's requests come back the same way.
+ * @param user SIP user. Default: none, as in a call
+ */
+export function publicContact(
+  { publicSipHost }: Pick<Trunk, 'publicSipHost'>,
+  transport: GatewayAddress['transport'],
+  user?: string,
+): string | undefined {
+  if (publicSipHost === undefined) return undefined;
+  const at = user === undefined ? '' : `${user}@`;
+  return `<sip:${at}${authority(publicSipHost)}${transportParameter({ transport })}>`;
 }
 
 /** Where requests to this gateway of the trunk go, before DNS. */

@@ -52,6 +52,10 @@ export type Trunk = {
   readonly gateways: readonly Gateway[];
   /** Where requests go in place of the gateways' hosts, which remain the domain of their URIs. */
   readonly outboundProxy?: { readonly host: string; readonly port?: number };
+  /** Host that the carrier sees in Contact. Default: the engine's own address. */
+  readonly publicSipHost?: { readonly host: string; readonly port?: number };
+  /** How to keep NAT bindings open. Default: not at all. */
+  readonly keepalive?: 'crlf' | 'options';
   /**
    * SIP user of the account: in From of calls and in the registration. Default: the caller in From,
    * and the username in `auth` in the registration.
@@ -262,20 +266,14 @@ function trunkOf(
   isOnly: boolean,
 ): Trunk {
   const { name, auth, register, accounts, health, fromDomain, assertedIdentity } = entry;
-  const { outboundProxy, user } = entry;
+  const { user } = entry;
   const password = auth && secrets[auth.passwordEnv];
   return {
     name,
     isDefault: entry.default || isOnly,
     defaultFor: entry.defaultFor,
     ...(accounts !== undefined && { accounts }),
-    gateways: entry.gateways.map(({ port, transport, ...gateway }) => ({
-      ...gateway,
-      ...(port !== undefined && { port }),
-      transport: transport ?? 'udp',
-      ...(transport === undefined && { findsTransport: true }),
-    })),
-    ...(outboundProxy !== undefined && { outboundProxy: proxyOf(outboundProxy) }),
+    ...placesOf(entry),
     ...(user !== undefined && { user }),
     ...(health !== undefined && { health: healthOf(health) }),
     ...(auth !== undefined &&
@@ -296,7 +294,27 @@ function trunkOf(
   };
 }
 
-function proxyOf({ host, port }: NonNullable<TrunkEntry['outboundProxy']>) {
+/** Returns where requests go, and where the carrier's requests come from. */
+function placesOf({
+  gateways,
+  outboundProxy,
+  publicSipHost,
+  keepalive,
+}: TrunkEntry): Pick<Trunk, 'gateways' | 'outboundProxy' | 'publicSipHost' | 'keepalive'> {
+  return {
+    gateways: gateways.map(({ port, transport, ...gateway }) => ({
+      ...gateway,
+      ...(port !== undefined && { port }),
+      transport: transport ?? 'udp',
+      ...(transport === undefined && { findsTransport: true }),
+    })),
+    ...(outboundProxy !== undefined && { outboundProxy: placeIn(outboundProxy) }),
+    ...(publicSipHost !== undefined && { publicSipHost: placeIn(publicSipHost) }),
+    ...(keepalive !== undefined && { keepalive }),
+  };
+}
+
+function placeIn({ host, port }: NonNullable<TrunkEntry['outboundProxy']>) {
   return port === undefined ? { host } : { host, port };
 }
 

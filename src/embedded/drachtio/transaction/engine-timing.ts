@@ -33,6 +33,10 @@ export type SipTimers = {
   readonly tlsHandshakeMs: number;
   /** Interval between TCP's own probes on a TLS connection that is otherwise silent. */
   readonly tlsKeepAliveMs: number;
+  /** Interval between CRLF keep-alives on a connection whose trunk asks for them. */
+  readonly keepAliveMs: number;
+  /** If nothing arrives for this long after a keep-alive, the connection is dead. */
+  readonly pongMs: number;
   /** An application must authenticate within this time after opening a control connection. */
   readonly authenticateMs: number;
   /** A connected UDP socket is closed if it hasn't sent anything for this long. */
@@ -55,6 +59,11 @@ export const defaultSipTimers: SipTimers = {
   // time in which an application expects a reply to its command.
   tlsHandshakeMs: 4_000,
   tlsKeepAliveMs: 60_000,
+  // Below 30 s, after which the shortest-lived NAT bindings expire (RFC 5626 section 4.4.2). A dead
+  // connection is noticed 35 s later at most.
+  keepAliveMs: 25_000,
+  // RFC 5626 section 4.4.1.
+  pongMs: 10_000,
   authenticateMs: 10_000,
   udpIdleMs: 120_000,
   ownerlessMs: 7_200_000,

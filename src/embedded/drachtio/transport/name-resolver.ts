@@ -71,6 +71,11 @@ export class NameResolver {
   }
 }
 
-function toPeer({ protocol, port, tls }: NameTarget, address: string): TargetPeer {
-  return { protocol, address, port, ...(tls !== undefined && { tls }) };
+function toPeer(target: NameTarget, address: string): TargetPeer {
+  const { protocol, port, tls, keepsAlive } = target;
+  return {
+    ...{ protocol, address, port },
+    ...(tls !== undefined && { tls }),
+    ...(keepsAlive !== undefined && { keepsAlive }),
+  };
 }

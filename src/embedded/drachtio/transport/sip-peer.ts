@@ -22,6 +22,8 @@ export type SipPeer = {
   readonly port: number;
   /** Only set for TLS. */
   readonly tls?: TlsIdentity;
+  /** The connection is kept alive with CRLFs (RFC 5626 section 3.5.1). Not for UDP. */
+  readonly keepsAlive?: true;
 };
 
 export function peerKey({ protocol, address, port, tls }: SipPeer): string {

@@ -10,6 +10,9 @@ import { tlsHostParameter, tlsTrunkParameter } from './tls-settings.ts';
 export const defaultSipPort = 5_060;
 const defaultTlsPort = 5_061;
 
+/** URI parameter of a route: how to keep the connection alive. */
+const keepAliveParameter = 'keepalive';
+
 /** The identity to verify, before the trunk's settings are looked up. */
 type TlsName = Omit<TlsIdentity, 'version'>;
 
@@ -24,6 +27,7 @@ export type Target =
       readonly port: number;
       readonly protocol: SipProtocol;
       readonly tls?: TlsName;
+      readonly keepsAlive?: true;
     }
   | { readonly kind: 'noTransport' }
   | { readonly kind: 'invalid' };
@@ -37,12 +41,16 @@ export function targetOf(text: string): Target {
   if (protocol === undefined) return { kind: 'noTransport' };
   const host = uri.parameters.get('maddr') ?? uri.host;
   const port = uri.port ?? (protocol === 'tls' ? defaultTlsPort : defaultSipPort);
-  const tls = protocol === 'tls' ? { tls: tlsNameOf(uri) } : {};
+  const isKeptAlive = protocol !== 'udp' && uri.parameters.get(keepAliveParameter) === 'crlf';
+  const more = {
+    ...(protocol === 'tls' && { tls: tlsNameOf(uri) }),
+    ...(isKeptAlive && { keepsAlive: true as const }),
+  };
   if (host.toLowerCase() === 'localhost') {
-    return { kind: 'peer', peer: { protocol, address: '127.0.0.1', port, ...tls } };
+    return { kind: 'peer', peer: { protocol, address: '127.0.0.1', port, ...more } };
   }
-  if (isIP(host) !== 0) return { kind: 'peer', peer: { protocol, address: host, port, ...tls } };
-  return { kind: 'name', host, port, protocol, ...tls };
+  if (isIP(host) !== 0) return { kind: 'peer', peer: { protocol, address: host, port, ...more } };
+  return { kind: 'name', host, port, protocol, ...more };
 }
 
 /** The host in the URI counts unless the application names the gateway that it has resolved. */

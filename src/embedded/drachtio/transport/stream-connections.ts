@@ -25,12 +25,19 @@ export type Connection = {
    */
   spoken: boolean;
   timer: TimerHandle | undefined;
+  /** Undefined unless the connection is kept alive with CRLFs. */
+  keepAliveTimer: TimerHandle | undefined;
+  /** True from a double CRLF until the far end sends anything. */
+  awaitsPong: boolean;
   /** Why the connection is ending. Undefined if the far end closes it without an error. */
   error: Error | undefined;
 };
 
 /** We can't find the start of the next message in the stream any more. */
 export class NotSipError extends Error {}
+
+/** The far end didn't respond to a keep-alive. */
+class NoPongError extends Error {}
 
 type ConnectionOptions = Pick<TransportOptions, 'timers' | 'clock' | 'logger'> & {
   /** Says in words why a connection ended. Default: no words. */
@@ -68,6 +75,8 @@ export class StreamConnections {
       lastUsedMs: this.#options.clock.now(),
       spoken,
       timer: undefined,
+      keepAliveTimer: undefined,
+      awaitsPong: false,
       error: undefined,
     };
     const key = peerKey(peer);
@@ -80,11 +89,23 @@ export class StreamConnections {
     });
     socket.on('close', () => {
       this.#options.clock.clearTimer(connection.timer);
+      this.#options.clock.clearTimer(connection.keepAliveTimer);
       if (this.#connections.get(key) === connection) this.#connections.delete(key);
       if (!this.#closed)
         this.#handlers.onFailure(peer, this.#options.reasonFor?.(connection.error));
     });
     return connection;
+  }
+
+  /**
+   * Sends a request of ours. If the peer's trunk wants that, also starts to keep the connection
+   * alive, so that the far end's requests reach us through a NAT, and a dead connection is noticed.
+   */
+  sendRequest(connection: Connection, peer: SipPeer, text: string): void {
+    if (peer.keepsAlive === true && connection.keepAliveTimer === undefined) {
+      this.#armKeepAlive(connection);
+    }
+    this.write(connection, text);
   }
 
   write(connection: Connection, text: string): void {
@@ -103,6 +124,9 @@ export class StreamConnections {
 
   #receive(connection: Connection, chunk: string): void {
     connection.lastUsedMs = this.#options.clock.now();
+    const isPong = connection.awaitsPong && chunk === '\r\n';
+    connection.awaitsPong = false;
+    if (isPong) return;
     for (const item of connection.framer.push(chunk)) {
       switch (item.kind) {
         case 'message':
@@ -118,6 +142,19 @@ export class StreamConnections {
           return;
       }
     }
+  }
+
+  /** Sends a double CRLF, and expects a CRLF or any message in return. */
+  #armKeepAlive(connection: Connection): void {
+    const { clock, timers } = this.#options;
+    connection.keepAliveTimer = clock.setTimer(() => {
+      connection.awaitsPong = true;
+      this.write(connection, '\r\n\r\n');
+      connection.keepAliveTimer = clock.setTimer(() => {
+        if (connection.awaitsPong) connection.socket.destroy(new NoPongError('no pong'));
+        else this.#armKeepAlive(connection);
+      }, timers.pongMs);
+    }, timers.keepAliveMs);
   }
 
   /**

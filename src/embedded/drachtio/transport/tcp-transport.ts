@@ -50,7 +50,7 @@ export class TcpTransport implements AsyncDisposable {
       this.#handlers.onFailure(peer);
       return;
     }
-    this.#connections.write(connection, text);
+    this.#connections.sendRequest(connection, peer, text);
   }
 
   /**

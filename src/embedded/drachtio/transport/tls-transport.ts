@@ -86,7 +86,7 @@ export class TlsTransport {
   sendRequest(peer: SipPeer, text: string): void {
     const connection = this.#connections.of(peer);
     if (connection !== undefined) {
-      this.#connections.write(connection, text);
+      this.#connections.sendRequest(connection, peer, text);
       return;
     }
     const opening = this.#openingTo(peer);
@@ -167,7 +167,7 @@ export class TlsTransport {
     // Keeps a NAT binding open, because the far end can reach us over this connection only.
     socket.setKeepAlive(true, this.#options.timers.tlsKeepAliveMs);
     const connection = this.#connections.adopt(socket, peer, true);
-    for (const text of opening.queue) this.#connections.write(connection, text);
+    for (const text of opening.queue) this.#connections.sendRequest(connection, peer, text);
     const localPort = socket.localPort ?? 0;
     for (const done of opening.waiting) done({ ok: true, localPort });
   }
