@@ -374,6 +374,30 @@ describe('behind an SBC that challenges each request of the dialog', () => {
     return { ...world, ...call };
   }
 
+  test('a PRACK is repeated within the early dialog', async () => {
+    const world = await open();
+    const { callee } = world;
+    const { leg, observer } = world.place();
+    const invite = await callee.take('INVITE');
+    const headers = ['Require: 100rel', 'RSeq: 17'];
+    callee.reply(invite, 183, 'Session Progress', { headers, body: answer });
+    const prack = await callee.take('PRACK');
+    expect(one(prack, 'rack')).toBe(`17 ${cseqOf(invite)} INVITE`);
+    challenge(callee, prack, 'proxy', once('n1'));
+    const repeated = await takeRepetition(callee, prack);
+
+    expectProof(repeated, 'proxy');
+    expect(one(repeated, 'rack')).toBe(one(prack, 'rack'));
+    callee.reply(repeated, 200, 'OK', { contact: false });
+    callee.reply(invite, 200, 'OK', { body: answer });
+    await observer.until('answered');
+    leg.acknowledge();
+    await callee.take('ACK');
+    leg.hangUp('done');
+    callee.reply(await callee.take('BYE'), 200, 'OK', { contact: false });
+    await leg.released;
+  });
+
   test('INFOs are repeated within the dialog, and count the uses of a nonce', async () => {
     const { callee, leg } = await throughSbc({ dtmf: 'info' });
 

@@ -50,6 +50,7 @@ import { EarlyAnswers } from './early-answers.ts';
 import { endDialog } from './end-dialog.ts';
 import type { AttemptFailure } from './failover.ts';
 import { inviteOptions, mergeHeaders } from './invite.ts';
+import { acknowledgeProvisional } from './prack.ts';
 import { Referrals } from './referral.ts';
 import { largerInterval } from './session-interval.ts';
 
@@ -313,13 +314,13 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       this.#dialogId = response.stackDialogId;
       this.#link.dialogs.set(response.stackDialogId, this);
     }
-    if (response.status < 200) this.#onProvisional(response, ack);
+    if (response.status < 200) this.#onProvisional(response, this.#link);
     else if (response.status < 300) this.#onAccepted(response, ack);
     else this.#onRefused(response, unanswered);
   }
 
-  #onProvisional(response: ReceivedResponse, ack: AckFunction): void {
-    if (response.has('RSeq')) ack();
+  #onProvisional(response: ReceivedResponse, link: EngineLink): void {
+    acknowledgeProvisional(link, response, this.#digest);
     if (response.status <= 100) return;
     const leg = this.#stored && ringingLeg(this.#stored, response);
     this.#stored = leg;
