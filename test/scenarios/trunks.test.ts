@@ -82,7 +82,11 @@ async function endOf(callId: string) {
 async function startWithTls(): Promise<string> {
   const other = await makeSeededDataDir();
   const file = join(other.path, 'trunks.yaml');
-  await writeFile(file, `trunks:\n${trunk('secret', [{ port: 5061, transport: 'tls' }])}`);
+  const place = { port: 5061, transport: 'tls' };
+  await writeFile(
+    file,
+    `trunks:\n${trunk('secret', [place], '    tls: { caFile: nowhere.pem }\n')}`,
+  );
   const outcome = await startGateway(other.path, { TRUNKS_FILE: file }).then(
     async (started) => {
       await started.terminate();
@@ -337,9 +341,9 @@ describe('trunks.yaml while the gateway runs', () => {
 });
 
 describe('a start with a trunk that cannot be used', () => {
-  test('over TLS on the embedded engine fails with the name of the trunk', async () => {
+  test('because its CA file is missing fails with the name of the field', async () => {
     expect(await tlsStart).toMatch(
-      /trunks\.yaml:4: trunks\[0\]\.gateways\[0\]\.transport: trunk secret needs TLS/,
+      /trunks\.yaml:\d: trunks\[0\]\.tls\.caFile: cannot be read: ENOENT/,
     );
   });
 });

@@ -172,8 +172,8 @@ export class SipStack {
     if (entries === undefined) return;
     for (const entry of [...entries]) {
       if (entry.transaction.fail()) entry.user.onFailure({ status: 503, reason });
-      // Over UDP and TCP, the final response may arrive in another way (RFC 3261 section 18.2.2). The
-      // engine doesn't listen for TLS.
+      // Over UDP and TCP, the final response may arrive in another way (RFC 3261 section 18.2.2).
+      // The engine doesn't listen for TLS.
       else if (peer.protocol === 'tls') entry.user.onConnectionLost?.({ status: 503, reason });
     }
   }

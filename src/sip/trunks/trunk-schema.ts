@@ -257,7 +257,8 @@ function tlsProblems(
       '<tls> in drachtio.conf.xml, or --key-file, --cert-file and --chain-file';
     return [{ path, message }];
   }
-  if (!gateways.some(({ transport }) => transport === 'tls')) {
+  // Without a transport, DNS may choose TLS.
+  if (gateways.every(({ transport }) => transport === 'udp' || transport === 'tcp')) {
     return [{ path, message: 'needs a gateway with transport: tls' }];
   }
   if (tls.certFile !== undefined && tls.keyFile === undefined) {

@@ -142,6 +142,18 @@ describe('the engine in a thread', () => {
     expect(exits).toBe(0);
   });
 
+  test('takes TLS settings, keeps the old ones if the new ones are unusable, and may end', async () => {
+    const engine = await startSipEngineThread({
+      ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
+      ...{ secret: 'cymru', logLevel: 'silent', tls: { acme: {} } },
+    });
+    await engine.useTls({ acme: { serverName: 'sip.acme.example' } });
+    await expect(engine.useTls({ acme: { key: 'no key' } })).rejects.toThrow();
+    expect(await engine.statistics()).toMatchObject({ tlsConnections: 0 });
+    await engine.close();
+    await engine.useTls({});
+  });
+
   test('reports a port in use as the cause of its error', async () => {
     const taken = await startEmbeddedEngine();
     const options = {
