@@ -25,7 +25,7 @@ export function fromHeader(
   if (domain !== undefined) return nameAddress(name, `sip:${user}@${domain}`);
   // The engine replaces `@localhost` with its own address.
   const uri = `sip:${user}@localhost`;
-  const characters = [...(name ?? '')];
+  const characters = Array.from(name ?? '');
   while (characters.length > 0) {
     const value = nameAddress(characters.join(''), uri);
     if (Buffer.byteLength(value) <= maxFromBytes) return value;
