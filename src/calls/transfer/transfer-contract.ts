@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { type CallOutcome, callOutcomes } from '../contract/call-words.ts';
 import { callCommand, callEvent, seconds } from '../contract/definitions.ts';
 import { durationMs, type Immutable, instant, wordOf } from '../contract/schema.ts';
+import { cause } from '../life/end-facts.ts';
 import {
   hasAtMostOneReading,
   numberReadingMembers,
@@ -45,6 +46,7 @@ export const transferSummary = z.object({
     .int()
     .exactOptional()
     .describe('final status of the second leg, if it failed'),
+  cause: cause.exactOptional(),
 });
 export type TransferSummary = Immutable<z.infer<typeof transferSummary>>;
 
@@ -92,6 +94,7 @@ export const transferEvents = {
       outcome: wordOf<CallOutcome>(callOutcomes),
       reason: z.string().describe('reason phrase without the status, or what failed'),
       sipStatus: z.number().int().exactOptional(),
+      cause: cause.exactOptional(),
     },
     line: ({ to, reason }) => `${to}: ${reason}`,
     watched: ({ outcome, reason }) => `transfer failed: ${outcome} (${reason})`,

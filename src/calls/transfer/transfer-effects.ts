@@ -166,11 +166,12 @@ function fail(failure: TransferEnd) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const { ongoing } = context;
     if (ongoing === undefined) return;
+    const why = meaningOf(failure);
     const { event: emitted, ...progress } = transferFailedEvent(
       context,
       instantOf(failure),
       ongoing,
-      meaningOf(failure),
+      why,
     );
     // If a command gave the call its bot, the application decides what happens next, even if that
     // bot is lost later.
@@ -179,7 +180,9 @@ function fail(failure: TransferEnd) {
     enqueue.assign({ ...progress, ongoing: undefined, fallback });
     enqueue({ type: 'append', params: { events: [emitted] } });
     const { mode, to } = ongoing.transfer;
-    const summary = { to: uriOfTarget(to), mode, ...meaningOf(failure) };
+    // The bot's message has no cause (`streams/README.md`).
+    const { cause: _cause, ...meaning } = why;
+    const summary = { to: uriOfTarget(to), mode, ...meaning };
     enqueue(sendToMedia({ kind: 'reportTransferFailure', failure: summary }));
   });
 }

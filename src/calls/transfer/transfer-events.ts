@@ -1,10 +1,10 @@
 // Builds a transfer's events, and its summary for the terminal event. Pure, like `call-events.ts`.
 
-import type { CallOutcome } from '../contract/call-words.ts';
 import { type CallProgress, type NextEvent, nextEvent } from '../life/call-events.ts';
 import type { Ongoing } from '../life/call-setup.ts';
 import { uriOfTarget } from '../target/dial-target.ts';
 import type { TransferSummary } from './transfer-contract.ts';
+import type { TransferMeaning } from './transfer-report.ts';
 
 /** The next event, along with the transfer's new summary. */
 type NextTransferEvent = NextEvent & { readonly transfer: TransferSummary };
@@ -51,11 +51,14 @@ export function transferFailedEvent(
   progress: CallProgress,
   at: Date,
   ongoing: Ongoing,
-  why: { readonly outcome: CallOutcome; readonly reason: string; readonly sipStatus?: number },
+  why: TransferMeaning,
 ): NextTransferEvent {
-  const { outcome, reason, sipStatus } = why;
+  const { outcome, reason, sipStatus, cause } = why;
   const names = namesOf(ongoing);
-  const status = sipStatus === undefined ? {} : { sipStatus };
+  const status = {
+    ...(sipStatus === undefined ? {} : { sipStatus }),
+    ...(cause === undefined ? {} : { cause }),
+  };
   const data = { ...names, outcome, reason, ...status };
   const transfer = { ...names, outcome, ...status };
   return { ...nextEvent(progress, 'transfer-failed', at, data), transfer };

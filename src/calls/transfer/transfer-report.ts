@@ -7,6 +7,7 @@ import type { CallOutcome } from '../contract/call-words.ts';
 import type { PressedKey } from '../keys/keys.ts';
 import { endOfFailure } from '../life/call-outcome.ts';
 import type { SecondLeg } from '../life/call-step.ts';
+import type { Cause } from '../life/end-facts.ts';
 import type { Clock, LegEnd, LegFailure, SecondLegPort, SipPort } from '../ports.ts';
 
 export type TransferPorts = {
@@ -79,16 +80,23 @@ export type TransferEnd =
   /** The far end accepted the REFER but never reported the result. */
   | { readonly kind: 'unheard'; readonly at: Date; readonly reason: string };
 
-/** Translates a failure into the terms used for call ends: outcome, reason and status. */
-export function meaningOf(end: TransferEnd): {
+/** Why a transfer failed, in the terms used for call ends. */
+export type TransferMeaning = {
   readonly outcome: CallOutcome;
   readonly reason: string;
   readonly sipStatus?: number;
-} {
+  readonly cause?: Cause;
+};
+
+export function meaningOf(end: TransferEnd): TransferMeaning {
   switch (end.kind) {
     case 'leg': {
-      const { outcome, reason, sipStatus } = endOfFailure(end.failure);
-      return { outcome, reason, ...(sipStatus === undefined ? {} : { sipStatus }) };
+      const { outcome, reason, sipStatus, facts } = endOfFailure(end.failure);
+      return {
+        ...{ outcome, reason },
+        ...(sipStatus === undefined ? {} : { sipStatus }),
+        ...(facts?.cause === undefined ? {} : { cause: facts.cause }),
+      };
     }
     case 'timeout':
       return { outcome: 'no-answer', reason: 'Ring time-out' };

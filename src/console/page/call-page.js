@@ -110,6 +110,11 @@ function Facts({ call }) {
     ['Outcome', call.outcome],
     ['At fault', call.fault],
     ['Reason', call.reason && `${call.reason}${call.reasonCode ? ` · ${call.reasonCode}` : ''}`],
+    ['Cause', call.cause && causeWords(call.cause)],
+    ['Blocked by', call.block && html`<${Block} block=${call.block} />`],
+    ['Warning', call.warning],
+    ['Retry after', call.retryAfterS !== undefined ? `${call.retryAfterS} s` : undefined],
+    ['Reached', call.connectedIdentity],
     ['Position in the queue', call.queuePosition],
     ['From', call.caller],
     ['Bot', call.botId],
@@ -128,6 +133,20 @@ function Facts({ call }) {
           html`<div class=${name === 'Call id' ? 'long' : ''}><dt>${name}</dt><dd>${value}</dd></div>`,
       )}
   </dl>`;
+}
+
+function causeWords({ q850, sip, text }) {
+  const codes = [q850 !== undefined && `Q.850 ${q850}`, sip !== undefined && `SIP ${sip}`];
+  return [...codes, text].filter(Boolean).join(' · ');
+}
+
+/** The carrier's words about a block. The gateway passes on only web addresses in `url`. */
+function Block({ block }) {
+  const { by, url, tel, email, id, raw } = block;
+  if ([by, url, tel, email, id].every((value) => value === undefined)) return raw;
+  const link = url && html`<a href=${url} target="_blank" rel="noopener noreferrer">${by}</a>`;
+  const others = [tel, email, id && `id ${id}`].filter(Boolean);
+  return html`${link ?? by ?? ''}${others.length > 0 && ` ${others.join(' · ')}`}`;
 }
 
 const lasted = (from, to) => from && html`<${Lasting} from=${from} to=${to} />`;

@@ -41,6 +41,7 @@ async function agentIsBusy(
     sipStatus: 486,
     reason: 'Busy Here',
     kind: 'response',
+    facts: { cause: { q850: 17 } },
   } as const;
   call.secondLeg().observe({ kind: 'failed', failure });
   await call.settle();
@@ -74,7 +75,10 @@ test.each([
   const call = await agentIsBusy(connect, hear);
 
   expect(call.types()).toContain('transfer-failed');
-  expect(call.end().type).toBe('completed');
+  expect(call.end()).toMatchObject({
+    type: 'completed',
+    data: { transfer: { outcome: 'busy', cause: { q850: 17 } } },
+  });
 });
 
 describe('a call whose bot waits for a person', () => {
