@@ -39,8 +39,8 @@ export function gatewayUri(gateway: GatewayAddress): string {
 /**
  * Returns the URI that a SIP engine sends a request for this gateway to. Over TLS, the embedded
  * engine has to know which trunk's settings apply, and whom the certificate must be for, so two
- * parameters say that. A third one says that it keeps the connection alive. They never reach the wire, because the next hop isn't part of the message.
- * drachtio-server doesn't get them.
+ * parameters say that. A third one says that it keeps the connection alive. They never reach the
+ * wire, because the next hop isn't part of the message. drachtio-server doesn't get them.
  *
  * @param hop the address to which the host has been resolved. The certificate must be for the host
  * all the same (RFC 5922, section 4).
@@ -69,7 +69,7 @@ export function transportParameter({ transport }: Pick<GatewayAddress, 'transpor
 /**
  * Returns the Contact for a carrier that must not see the engine's own address. Its transport is
  * that of the request, so that the carrier's requests come back the same way.
- * @param user SIP user. Default: none, as in a call
+ * @param user SIP user of a registration. A call's Contact has no user
  */
 export function publicContact(
   { publicSipHost }: Pick<Trunk, 'publicSipHost'>,
