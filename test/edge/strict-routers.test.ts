@@ -81,7 +81,7 @@ describe('requests in a call', () => {
     }
   });
 
-  onlyEmbedded('lose what a request URI cannot contain; drachtio keeps it', async () => {
+  test('lose what a request URI cannot contain', async () => {
     const { proxy } = await answeredVia((name) => [
       `<sip:edge@${name};method=INVITE;x=1?Subject=hello>`,
     ]);
@@ -91,16 +91,19 @@ describe('requests in a call', () => {
     );
   });
 
-  onlyEmbedded('pass over a Record-Route that nobody can send to', async () => {
-    const { callee, proxy } = await answeredVia((name) => [
-      `<sip:${name};lr>, <tel:+15550001111>`,
-      '<mailto:proxy@example.com>, <sip:>',
-    ]);
-    const ack = await proxy.take('ACK');
+  onlyEmbedded(
+    'pass over a Record-Route that nobody can send to; drachtio ignores such a 200',
+    async () => {
+      const { callee, proxy } = await answeredVia((name) => [
+        `<sip:${name};lr>, <tel:+15550001111>`,
+        '<mailto:proxy@example.com>, <sip:>',
+      ]);
+      const ack = await proxy.take('ACK');
 
-    expect(ack.startLine).toBe(`ACK ${targetOf(callee)} SIP/2.0`);
-    expect(routesOf(ack)).toEqual([`<sip:127.0.0.1:${proxy.port};lr>`]);
-  });
+      expect(ack.startLine).toBe(`ACK ${targetOf(callee)} SIP/2.0`);
+      expect(routesOf(ack)).toEqual([`<sip:127.0.0.1:${proxy.port};lr>`]);
+    },
+  );
 });
 
 describe('a BYE that is rebuilt from a stored leg', () => {

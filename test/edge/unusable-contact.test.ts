@@ -122,7 +122,7 @@ async function takeByes(callee: RawCallee, released: Promise<void>): Promise<Raw
 }
 
 /** The engine alone, without a gateway that would end the call by itself. */
-describe('the embedded engine', () => {
+describe('the engine', () => {
   let engine: TestEngine;
   let application: RawApplication;
   let peer: RawPeer;
@@ -201,7 +201,7 @@ describe('the embedded engine', () => {
     },
   );
 
-  onlyEmbedded.for([
+  test.for([
     ['an IPv6 address', '<sip:bob@[2001:db8::7]:5062>', 'sip:bob@[2001:db8::7]:5062'],
     ['no address', '<sip:bob@0.0.0.0:5062>', 'sip:bob@0.0.0.0:5062'],
     ['a group address', '<sip:bob@224.0.1.75>', 'sip:bob@224.0.1.75'],
@@ -252,7 +252,7 @@ describe('the embedded engine', () => {
     },
   );
 
-  onlyEmbedded('keeps the target if the 200 to a re-INVITE has an unusable Contact', async () => {
+  test('keeps the target if the 200 to a re-INVITE has an unusable Contact', async () => {
     const { dialogId } = await answered(`<${peer.uri}>`);
     await application.request(`|${dialogId}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`);
     await peer.inbox.take(/^ACK /);

@@ -90,6 +90,7 @@ export class RawApplication {
 export class RawPeer {
   readonly inbox = new Inbox();
   #socket: Awaited<ReturnType<typeof openUdpPeer>> | undefined;
+  #isClosed = false;
   readonly #engine: SipEngineAddresses;
 
   constructor(engine: SipEngineAddresses) {
@@ -139,6 +140,8 @@ export class RawPeer {
   }
 
   async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     await this.#socket?.close();
   }
 }
