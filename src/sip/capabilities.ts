@@ -1,6 +1,6 @@
-// What the gateway can do, in the words of its requests and responses. RFC 3261 recommends Allow and
-// Supported in an INVITE and in its 2xx (sections 13.2.1 and 13.3.1.4), and requires Allow in a 405
-// (section 8.2.1).
+// What the gateway can do, in the words of its requests and responses. RFC 3261 recommends Allow
+// and Supported in an INVITE and in its 2xx (sections 13.2.1 and 13.3.1.4), and requires Allow in a
+// 405 (section 8.2.1).
 
 import type { SipMessage } from './engine/srf-types.ts';
 

@@ -1,6 +1,7 @@
 // Session timers (RFC 4028) at the carrier's edge, in both roles and with both ways to refresh. A
-// second of Session-Expires lasts 5 ms here, so that the 90 s that the RFC requires at least pass in
-// half a second. A real drachtio-server has no such clock, and runs only the cases without waiting.
+// second of Session-Expires lasts 5 ms here, so that the 90 s that the RFC requires at least pass
+// in half a second. A real drachtio-server has no such clock, and runs only the cases without
+// waiting.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {

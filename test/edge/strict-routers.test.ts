@@ -1,5 +1,5 @@
-// Routes through proxies. A proxy without `lr` in its Record-Route is a strict router of RFC 2543: it
-// gets its own URI as the request URI, and the remote target last in Route (RFC 3261 section
+// Routes through proxies. A proxy without `lr` in its Record-Route is a strict router of RFC 2543:
+// it gets its own URI as the request URI, and the remote target last in Route (RFC 3261 section
 // 12.2.1.1).
 
 import { afterEach, describe, expect, test } from 'vitest';

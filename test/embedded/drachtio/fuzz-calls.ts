@@ -46,8 +46,8 @@ export async function exchangeOverTcp(
 /**
  * Makes a call to the engine, which is answered, acknowledged and hung up by the caller.
  *
- * @param meanwhile does something in the call. It gets a function that builds a request in the call,
- * and one that sends a request.
+ * @param meanwhile does something in the call. It gets a function that builds a request in the
+ * call, and one that sends a request.
  */
 export async function receiveCall(
   transport: 'UDP' | 'TCP',

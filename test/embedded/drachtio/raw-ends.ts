@@ -129,8 +129,8 @@ export class RawPeer {
   }
 
   /**
-   * Sends a request to the engine. In a dialog, `to` must contain its tag. An empty `contact` leaves
-   * the header out.
+   * Sends a request to the engine. In a dialog, `to` must contain its tag. An empty `contact`
+   * leaves the header out.
    */
   request(method: string, call: CallHeaders, extra = '', contact = `<${this.uri}>`): void {
     const { callId, cseq, from, to, branch = `z9hG4bK${randomUUID()}` } = call;

@@ -1,7 +1,7 @@
 // Sends the engine's session refreshes (RFC 4028 section 7.4): an UPDATE without SDP if the far end
-// accepts UPDATE, otherwise a re-INVITE with the last SDP, whose unchanged o= line says that nothing
-// changes. A failed refresh is repeated until the session ends. Each repetition has a bound: a delay
-// for the failures, and a count for what is repeated at once.
+// accepts UPDATE, otherwise a re-INVITE with the last SDP, whose unchanged o= line says that
+// nothing changes. A failed refresh is repeated until the session ends. Each repetition has a
+// bound: a delay for the failures, and a count for what is repeated at once.
 
 import type { EngineContext } from '../engine-context.ts';
 import type { SipResponse } from '../message/sip-message.ts';
@@ -13,7 +13,9 @@ import { noteAllowedMethods, parseMinSe, requestSessionHeaders } from './session
 
 /** A far end that states a new Min-SE each time would otherwise keep us busy for good. */
 const maxImmediateRepetitions = 3;
-/** Longest interval in seconds that we accept with a 422: a day, because longer ones are useless. */
+/**
+ * Longest interval in seconds that we accept with a 422: a day, because longer ones are useless.
+ */
 const maxMinSessionSeconds = 86_400;
 /** Delay in seconds until we look again whether another INVITE in the dialog has ended. */
 const busySeconds = 1;
@@ -155,8 +157,8 @@ class SessionRefresh {
   }
 
   /**
-   * After a 408 or 481, the far end doesn't have the dialog any more (RFC 4028 section 10). Any other
-   * failure says nothing about the call, so we try again within the rest of the interval.
+   * After a 408 or 481, the far end doesn't have the dialog any more (RFC 4028 section 10). Any
+   * other failure says nothing about the call, so we try again within the rest of the interval.
    */
   #failedWith(status: number): void {
     if (!this.#isCurrent()) return;

@@ -1,7 +1,7 @@
-// Session timers (RFC 4028). Each 2xx to an INVITE or UPDATE says how long the session lasts and who
-// refreshes it. If it's up to the engine, `session-refresh.ts` sends the refreshes without involving
-// the application. If it's up to the peer and no refresh arrives, the engine hangs up and only then
-// notifies the application.
+// Session timers (RFC 4028). Each 2xx to an INVITE or UPDATE says how long the session lasts and
+// who refreshes it. If it's up to the engine, `session-refresh.ts` sends the refreshes without
+// involving the application. If it's up to the peer and no refresh arrives, the engine hangs up and
+// only then notifies the application.
 
 import type { EngineContext } from '../engine-context.ts';
 import type { SipMessage } from '../message/sip-message.ts';
@@ -18,8 +18,8 @@ import { refreshSession, sessionExpired } from './session-refresh.ts';
 const minRefreshSeconds = 5;
 
 /**
- * Starts the session timer anew after a 2xx, or stops it if the 2xx doesn't contain Session-Expires,
- * which turns the session timer off (RFC 4028 section 7.2).
+ * Starts the session timer anew after a 2xx, or stops it if the 2xx doesn't contain
+ * Session-Expires, which turns the session timer off (RFC 4028 section 7.2).
  *
  * @param localRole the engine's role in the request to which this 2xx is the response
  */

@@ -112,8 +112,8 @@ export class UacResponses {
   }
 
   /**
-   * Ends a call whose 2xx doesn't contain a usable Contact. We send ACK and BYE to where we sent the
-   * INVITE, with its request URI.
+   * Ends a call whose 2xx doesn't contain a usable Contact. We send ACK and BYE to where we sent
+   * the INVITE, with its request URI.
    *
    * @param notifyOwner true unless the application itself is hanging up
    */

@@ -112,8 +112,8 @@ export function buildRequest(
 }
 
 /**
- * An application may end a call that the engine doesn't know, e.g. after a restart of the engine, and
- * it knows the call's route. Otherwise the engine drops the application's Route headers, as
+ * An application may end a call that the engine doesn't know, e.g. after a restart of the engine,
+ * and it knows the call's route. Otherwise the engine drops the application's Route headers, as
  * drachtio-server always does.
  */
 function routesOf(sketch: SipText): string[] {
