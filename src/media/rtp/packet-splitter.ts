@@ -4,28 +4,34 @@
 import { rtpHeaderBytes, uint16, uint32, writeRtpHeader } from './rtp-packet.ts';
 
 export class PacketSplitter {
+  readonly #send: (packet: Uint8Array) => void;
   /** Number of packets that splitting has added. All later sequence numbers grow by it. */
   #added = 0;
 
+  constructor(send: (packet: Uint8Array) => void) {
+    this.#send = send;
+  }
+
   /**
-   * Returns the packets to send, in order.
+   * Sends the packet, whole or in parts.
    *
    * @param packet has no CSRC and no extension. If it isn't split, its sequence number is changed
    *   in place
    * @param maxSamples the longest packet that the far end accepts. Undefined if any length is fine
    */
-  split(packet: Uint8Array, maxSamples: number | undefined): readonly Uint8Array[] {
+  send(packet: Uint8Array, maxSamples: number | undefined): void {
     const samples = packet.length - rtpHeaderBytes;
     if (maxSamples === undefined || samples <= maxSamples) {
       if (this.#added !== 0) this.#renumber(packet);
-      return [packet];
+      this.#send(packet);
+      return;
     }
     const count = Math.ceil(samples / maxSamples);
     const size = Math.ceil(samples / count);
-    return Array.from({ length: count }, (_, index) => {
+    for (let index = 0; index < count; index += 1) {
       if (index > 0) this.#added = (this.#added + 1) & 0xffff;
-      return this.#part(packet, index * size, size);
-    });
+      this.#send(this.#part(packet, index * size, size));
+    }
   }
 
   #renumber(packet: Uint8Array): void {

@@ -40,7 +40,7 @@ export class Transmission {
   #envelope: EnvelopeRecorder | undefined;
   /** Undefined unless the audio is encrypted. */
   #srtp: SrtpSender | undefined;
-  readonly #splitter = new PacketSplitter();
+  readonly #splitter = new PacketSplitter((packet) => this.#sendPart(packet));
   #soundPower = 0;
 
   constructor(options: RtpSessionOptions, sink: TransmissionSink) {
@@ -158,9 +158,11 @@ export class Transmission {
   }
 
   #send(packet: Uint8Array, maxSamples?: number): void {
-    for (const part of this.#splitter.split(packet, maxSamples)) {
-      this.#counts.sent += 1;
-      this.#sink.send(this.#srtp?.protect(part) ?? part);
-    }
+    this.#splitter.send(packet, maxSamples);
+  }
+
+  #sendPart(packet: Uint8Array): void {
+    this.#counts.sent += 1;
+    this.#sink.send(this.#srtp?.protect(packet) ?? packet);
   }
 }

@@ -8,6 +8,14 @@ function packetOf(samples: number, sequence: number, timestamp: number, marker =
   return packet.map((byte, index) => (index < 12 ? byte : index));
 }
 
+/** Sends each packet with its limit, and returns what leaves. */
+function sent(...packets: readonly (readonly [Uint8Array, number | undefined])[]): Uint8Array[] {
+  const out: Uint8Array[] = [];
+  const splitter = new PacketSplitter((packet) => out.push(packet.slice()));
+  for (const [packet, maxSamples] of packets) splitter.send(packet, maxSamples);
+  return out;
+}
+
 function read(packets: readonly Uint8Array[]) {
   return packets.map((packet) => {
     const header = createRtpHeader();
@@ -20,16 +28,14 @@ function read(packets: readonly Uint8Array[]) {
 
 test('passes packets on if the far end sets no limit, or a higher one', () => {
   const packet = packetOf(160, 1, 2);
-  const splitter = new PacketSplitter();
 
-  expect(splitter.split(packet, undefined)).toEqual([packet]);
-  expect(splitter.split(packet, 160)).toEqual([packet]);
+  expect(sent([packet, undefined], [packet, 160])).toEqual([packet, packet]);
 });
 
 test('splits a packet into equal parts, with the time and number of each', () => {
   const packet = packetOf(160, 0xffff, 0xffff_ffd0, true);
 
-  const parts = read(new PacketSplitter().split(packet, 120));
+  const parts = read(sent([packet, 120]));
 
   expect(parts).toMatchObject([
     { payloadType: 8, marker: true, sequence: 0xffff, timestamp: 0xffff_ffd0, ssrc: 7 },
@@ -40,13 +46,12 @@ test('splits a packet into equal parts, with the time and number of each', () =>
 });
 
 test('numbers later packets without a gap, also if they are no longer split', () => {
-  const splitter = new PacketSplitter();
-  const sent = [
-    ...splitter.split(packetOf(160, 10, 0), 40),
-    ...splitter.split(packetOf(4, 11, 160), undefined),
-    ...splitter.split(packetOf(160, 12, 160), 80),
-    ...splitter.split(packetOf(160, 13, 320), undefined),
-  ];
+  const packets = sent(
+    [packetOf(160, 10, 0), 40],
+    [packetOf(4, 11, 160), undefined],
+    [packetOf(160, 12, 160), 80],
+    [packetOf(160, 13, 320), undefined],
+  );
 
-  expect(read(sent).map(({ sequence }) => sequence)).toEqual([10, 11, 12, 13, 14, 15, 16, 17]);
+  expect(read(packets).map(({ sequence }) => sequence)).toEqual([10, 11, 12, 13, 14, 15, 16, 17]);
 });
