@@ -79,8 +79,8 @@ export type LegEvent =
       readonly at: Date;
     }
   /**
-   * The INVITE was challenged and sent again with credentials. From now on, only the new
-   * transaction can be CANCELled.
+   * The INVITE was challenged or had too small a session interval (422), and was sent again. From
+   * now on, only the new transaction can be CANCELled.
    */
   | { readonly kind: 'resent'; readonly leg: StoredLeg }
   /**

@@ -1,5 +1,6 @@
 // Sends a request, and repeats it with credentials if the far end challenges it. srf's own digest
-// client isn't used: it knows only MD5, and answers only one challenge.
+// client isn't used: it knows only MD5, and answers only one challenge. An INVITE whose session
+// interval is too small (422) is repeated in the same way, once.
 //
 // The repetition is a new transaction with the same Call-ID and From tag and the next CSeq (RFC
 // 3261, 22.2). Within a dialog, the engine fills in all of these.
