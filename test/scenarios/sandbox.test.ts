@@ -259,7 +259,25 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
     expect((await gateway.dialer.list('?outcome=blocked')).body).toMatchObject({ calls: [listed] });
     expect((await gateway.dialer.call(callId)).body).toMatchObject(listed);
     const metrics = await (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
-    expect(metrics).toMatch(/^offhook_calls_ended_total\{outcome="blocked",fault="carrier"\} 1$/m);
+    expect(metrics).toMatch(
+      /^offhook_calls_ended_total\{outcome="blocked",fault="carrier"\} [1-9]/m,
+    );
+  });
+
+  test('a caller ID that carriers block is found, by the metric of the alert and by its number', async () => {
+    const caller = '+12125550142';
+    // A caller ID counts from 20 calls on.
+    const calls = Array.from({ length: 20 }, () => story('tel:+12025550135', { caller }));
+    await Promise.all(calls);
+
+    const metrics = await (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^offhook_trunk_caller_blocked_ratio\{trunk="sandbox"\} 1$/m);
+    expect(metrics).not.toContain('12125550142');
+    const { body } = await gateway.dialer.list('/callers');
+    const { callers } = body as { readonly callers: readonly { readonly caller: string }[] };
+    expect(callers[0]).toEqual({
+      ...{ caller: '12125550142', accepted: 20, answered: 0, blocked: 20, blockedShare: 1 },
+    });
   });
 
   test('a callee that hangs up says why', async () => {

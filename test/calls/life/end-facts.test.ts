@@ -3,7 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { lineOf, notificationOf } from '../../../src/calls/contract/event-table.ts';
 import { causeText } from '../../../src/calls/life/end-facts.ts';
-import { scriptCall } from '../../support/scripted-call.ts';
+import { rebuild } from '../../../src/recovery/rebuild.ts';
+import { acceptedCall, scriptCall } from '../../support/scripted-call.ts';
 
 const block = { by: 'a.example', url: 'https://a.example/', raw: 'SIP;text="v=analytics1"' };
 const facts = {
@@ -102,6 +103,23 @@ describe('an answered call', () => {
 
     expect(call.end().data).not.toHaveProperty('cause');
   });
+});
+
+test('the process that records the end of a lost call knows who was reached', async () => {
+  const call = scriptCall({ request: { machineDetection: 'disabled' } });
+  await call.sent();
+  call.leg().observe({ kind: 'stated', connectedIdentity: '+12025550111' });
+  await call.answer();
+  await call.settle();
+  const { progress } = rebuild(
+    {
+      ...{ call: acceptedCall({ machineDetection: 'disabled' }), ownerId: 'gone' },
+      ...{ events: call.stored, legs: [], answeredAt: call.now() },
+    },
+    [],
+    { now: call.now(), loss: 'lost' },
+  );
+  expect(progress.connectedIdentity).toBe('+12025550111');
 });
 
 test.each([
