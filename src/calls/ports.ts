@@ -110,9 +110,10 @@ export type LegEvent =
       readonly cause?: Cause;
     }
   /**
-   * A usable 200 OK arrived. If it contains no SDP, `sdp` is the last one of its early dialog. Call `acknowledge()` to ACK it. If that doesn't happen within 5 s, or
-   * if `hangUp()` is called, the leg sends ACK and BYE. Note that three kinds of 200 OK are never
-   * reported: one that crosses our CANCEL, the second one of a fork, and one without Contact.
+   * A usable 200 OK arrived. If it contains no SDP, `sdp` is the last one of its early dialog. Call
+   * `acknowledge()` to ACK it. If that doesn't happen within 5 s, or if `hangUp()` is called, the
+   * leg sends ACK and BYE. Note that three kinds of 200 OK are never reported: one that crosses our
+   * CANCEL, the second one of a fork, and one without a usable Contact.
    */
   | {
       readonly kind: 'answered';
