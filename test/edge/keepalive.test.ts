@@ -5,15 +5,16 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { answer, openTrunkWorld } from '../sip/trunk-world.ts';
 import { eventually } from '../support/eventually.ts';
-import { one } from '../support/raw-callee.ts';
+import { one, RawCallee } from '../support/raw-callee.ts';
 import { onlyEmbedded } from './engines.ts';
 
 /** A carrier over TCP that only keeps what it receives, and answers pings if it's told to. */
 async function tcpCarrier({ answersPings }: { readonly answersPings: boolean }) {
-  const state = { received: '', pings: 0, closed: 0 };
+  const state = { received: '', pings: 0, closed: 0, from: '' };
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
+    state.from = socket.remoteAddress ?? '';
     socket.on('error', () => undefined);
     socket.on('close', () => {
       state.closed += 1;
@@ -83,6 +84,66 @@ test('keepalive: options sends OPTIONS to each gateway, and a gateway that ignor
     }
   }
   expect(world.sip.gateways().every(({ isUp }) => isUp)).toBe(true);
+});
+
+describe('localAddress', () => {
+  const localAddress = '127.0.0.2';
+
+  onlyEmbedded(
+    'is where requests come from, what Via and Contact say, and where BYEs arrive',
+    async () => {
+      await using world = await openTrunkWorld({ gateways: 1, trunk: { localAddress } });
+      const [carrier] = world.gateways;
+      const port = world.engines[0]?.sipPort;
+      if (carrier === undefined) throw new Error('a callee');
+
+      const { leg, observer } = world.place();
+      const invite = await carrier.take('INVITE');
+      carrier.reply(invite, 200, 'OK', { body: answer });
+      await observer.until('answered');
+      leg.acknowledge();
+      const ack = await carrier.take('ACK');
+
+      for (const { from } of [invite, ack])
+        expect(from).toMatchObject({ address: localAddress, port });
+      expect(one(invite, 'via')).toContain(`${localAddress}:${port}`);
+      expect(one(invite, 'contact')).toBe(`<sip:${localAddress}:${port}>`);
+      carrier.request(invite, 'BYE');
+      const answered = await carrier.takeResponse(200);
+      expect(answered.from).toMatchObject({ address: localAddress, port });
+      await leg.released;
+    },
+  );
+
+  onlyEmbedded('also takes requests from another port of the carrier', async () => {
+    await using world = await openTrunkWorld({ gateways: 1, trunk: { localAddress } });
+    await using other = await RawCallee.start();
+    const [carrier] = world.gateways;
+    if (carrier === undefined) throw new Error('a callee');
+
+    const { leg, observer } = world.place();
+    const invite = await carrier.take('INVITE');
+    carrier.reply(invite, 200, 'OK', { body: answer });
+    await observer.until('answered');
+    leg.acknowledge();
+    await carrier.take('ACK');
+    other.request(invite, 'BYE');
+
+    expect((await other.takeResponse(200)).from.address).toBe(localAddress);
+    await leg.released;
+  });
+
+  onlyEmbedded('is the source of TCP connections too', async () => {
+    await using carrier = await tcpCarrier({ answersPings: true });
+    const trunk = { gateways: [carrier.gateway], localAddress };
+    await using world = await openTrunkWorld({ gateways: 0, trunk });
+
+    world.place();
+
+    await eventually(() => carrier.state.received !== '', 'the INVITE arrives');
+    expect(carrier.state.from).toBe(localAddress);
+    expect(carrier.state.received).toMatch(/Contact: <sip:127\.0\.0\.2:\d+;transport=tcp>/);
+  });
 });
 
 test('publicSipHost is the Contact of calls and registrations', async () => {

@@ -46,9 +46,20 @@ describe('fields about registrars and proxies', () => {
     ["publicSipHost: 'a b'", /publicSipHost: must be host or host:port/],
     ["user: 'a b'", /user: must be printable ASCII without spaces/],
     ['keepalive: stun', /keepalive/],
+    ['localAddress: sbc.example', /localAddress: must be an IP address/],
+    ['localAddress: 192.0.2.77', /localAddress: 192\.0\.2\.77 is not an address of this host/],
     ['keepalive: crlf', /keepalive: crlf needs transport: tcp or tls at each gateway/],
   ])('refuses %s', (line, message) => {
     expect(() => load(minimal([`    ${line}`]))).toThrow(message);
+  });
+
+  test('localAddress needs the embedded engine', () => {
+    const text = minimal(['    localAddress: 127.0.0.2']);
+
+    expect(load(text)).toMatchObject({ localAddress: '127.0.0.2' });
+    expect(() => load(text, 'drachtio')).toThrow(
+      /localAddress: is for the embedded SIP engine. drachtio-server \(DRACHTIO_URL\) chooses/,
+    );
   });
 
   test('keepalive: crlf needs the embedded engine', () => {

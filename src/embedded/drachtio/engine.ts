@@ -126,7 +126,7 @@ export async function startSipEngine(options: SipEngineOptions): Promise<SipEngi
     local,
     localFor: (peer) => {
       const port = peer.protocol === 'tls' ? tls.localPort(peer) : undefined;
-      return port === undefined ? local : { ...local, port };
+      return { host: peer.local ?? local.host, port: port ?? local.port };
     },
     stack,
     dialogs,

@@ -1,6 +1,7 @@
 // Defines the fields in trunks.yaml, and the rules that involve several of them.
 
 import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { z } from 'zod';
 import { headerName, isReservedHeader, maxAddedBytes } from '../../calls/caller/added-headers.ts';
 import { mediaEncryptions } from '../../calls/media.ts';
@@ -113,6 +114,10 @@ const trunkSchema = z.strictObject({
     .optional(),
   outboundProxy: hostPort.optional(),
   publicSipHost: hostPort.optional(),
+  localAddress: z
+    .string()
+    .refine((text) => isIP(text) !== 0, 'must be an IP address')
+    .optional(),
   keepalive: z.enum(['crlf', 'options']).optional(),
   user: z
     .string()
@@ -184,6 +189,7 @@ export function crossFieldProblems(
       ...gatewayProblems(entry, index),
       ...tlsProblems(entry, index, surroundings.engine),
       ...keepAliveProblems(entry, index, surroundings.engine),
+      ...localAddressProblems(entry, index, surroundings.engine),
       ...identityProblems(entry, index),
       ...registrationProblems(entry, index),
       ...mediaProblems(entry, index),
@@ -268,6 +274,30 @@ function tlsProblems(
     return [{ path: [...path, 'keyFile'], message: 'needs certFile, the certificate of this key' }];
   }
   return [];
+}
+
+function localAddressProblems(
+  { localAddress }: TrunkEntry,
+  index: number,
+  engine: SipEngineKind,
+): readonly Problem[] {
+  if (localAddress === undefined) return [];
+  const path = ['trunks', index, 'localAddress'];
+  if (engine === 'drachtio') {
+    const message =
+      'is for the embedded SIP engine. drachtio-server (DRACHTIO_URL) chooses among its own ' +
+      "<contact> elements, by the carrier's address and their local-net";
+    return [{ path, message }];
+  }
+  return isOwnAddress(localAddress)
+    ? []
+    : [{ path, message: `${localAddress} is not an address of this host` }];
+}
+
+/** All of 127.0.0.0/8 is loopback, although only one of its addresses is listed. */
+function isOwnAddress(address: string): boolean {
+  const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+  return address.startsWith('127.') || own.some((entry) => entry.address === address);
 }
 
 function keepAliveProblems(

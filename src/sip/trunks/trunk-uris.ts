@@ -39,19 +39,22 @@ export function gatewayUri(gateway: GatewayAddress): string {
 /**
  * Returns the URI that a SIP engine sends a request for this gateway to. Over TLS, the embedded
  * engine has to know which trunk's settings apply, and whom the certificate must be for, so two
- * parameters say that. A third one says that it keeps the connection alive. They never reach the
- * wire, because the next hop isn't part of the message. drachtio-server doesn't get them.
+ * parameters say that. Others say which address to send from, and that the connection is kept
+ * alive. They never reach the wire, because the next hop isn't part of the message. drachtio-server
+ * doesn't get them.
  *
  * @param hop the address to which the host has been resolved. The certificate must be for the host
  * all the same (RFC 5922, section 4).
  */
 export function nextHopUri(
-  trunk: Pick<Trunk, 'name' | 'tls' | 'outboundProxy' | 'keepalive'>,
+  trunk: Pick<Trunk, 'name' | 'tls' | 'outboundProxy' | 'keepalive' | 'localAddress'>,
   gateway: Gateway,
   hop: GatewayAddress = unresolvedHop(trunk, gateway),
 ): string {
   const isKeptAlive = trunk.keepalive === 'crlf' && hop.transport !== 'udp';
-  const uri = `${gatewayUri(hop)}${isKeptAlive ? ';keepalive=crlf' : ''}`;
+  const from =
+    trunk.localAddress === undefined ? '' : `;local-address=${bracketed(trunk.localAddress)}`;
+  const uri = `${gatewayUri(hop)}${isKeptAlive ? ';keepalive=crlf' : ''}${from}`;
   if (hop.transport !== 'tls' || trunk.tls === undefined) return uri;
   const { host } = trunk.outboundProxy ?? gateway;
   return `${uri};tls-trunk=${trunk.name};tls-host=${bracketed(host)}`;

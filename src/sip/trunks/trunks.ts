@@ -54,6 +54,8 @@ export type Trunk = {
   readonly outboundProxy?: { readonly host: string; readonly port?: number };
   /** Host that the carrier sees in Contact. Default: the engine's own address. */
   readonly publicSipHost?: { readonly host: string; readonly port?: number };
+  /** Address of this host that SIP to the carrier leaves from. Default: the engine's own. */
+  readonly localAddress?: string;
   /** How to keep NAT bindings open. Default: not at all. */
   readonly keepalive?: 'crlf' | 'options';
   /**
@@ -299,8 +301,12 @@ function placesOf({
   gateways,
   outboundProxy,
   publicSipHost,
+  localAddress,
   keepalive,
-}: TrunkEntry): Pick<Trunk, 'gateways' | 'outboundProxy' | 'publicSipHost' | 'keepalive'> {
+}: TrunkEntry): Pick<
+  Trunk,
+  'gateways' | 'outboundProxy' | 'publicSipHost' | 'localAddress' | 'keepalive'
+> {
   return {
     gateways: gateways.map(({ port, transport, ...gateway }) => ({
       ...gateway,
@@ -310,6 +316,7 @@ function placesOf({
     })),
     ...(outboundProxy !== undefined && { outboundProxy: placeIn(outboundProxy) }),
     ...(publicSipHost !== undefined && { publicSipHost: placeIn(publicSipHost) }),
+    ...(localAddress !== undefined && { localAddress }),
     ...(keepalive !== undefined && { keepalive }),
   };
 }

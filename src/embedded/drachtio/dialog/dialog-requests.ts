@@ -91,7 +91,14 @@ export class DialogRequests {
    * contain the same name as the first one, because certificates rarely contain addresses.
    */
   #dialogPeer({ peer }: Dialog, target: TargetPeer): SipPeer {
-    if (peer.tls === undefined) return this.peerOf(target);
+    const { local, keepsAlive } = peer;
+    if (peer.tls === undefined) {
+      return this.peerOf({
+        ...target,
+        ...(local !== undefined && { local }),
+        ...(keepsAlive !== undefined && { keepsAlive }),
+      });
+    }
     const isSamePlace = target.address === peer.address && target.port === peer.port;
     if (target.tls === undefined || isSamePlace) return peer;
     const name = isIP(target.tls.name) === 0 ? target.tls.name : peer.tls.name;

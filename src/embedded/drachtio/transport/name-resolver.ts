@@ -72,10 +72,11 @@ export class NameResolver {
 }
 
 function toPeer(target: NameTarget, address: string): TargetPeer {
-  const { protocol, port, tls, keepsAlive } = target;
+  const { protocol, port, tls, keepsAlive, local } = target;
   return {
     ...{ protocol, address, port },
     ...(tls !== undefined && { tls }),
     ...(keepsAlive !== undefined && { keepsAlive }),
+    ...(local !== undefined && { local }),
   };
 }

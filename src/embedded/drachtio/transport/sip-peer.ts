@@ -24,10 +24,13 @@ export type SipPeer = {
   readonly tls?: TlsIdentity;
   /** The connection is kept alive with CRLFs (RFC 5626 section 3.5.1). Not for UDP. */
   readonly keepsAlive?: true;
+  /** The address that we send from. Default: the transport's own. */
+  readonly local?: string;
 };
 
-export function peerKey({ protocol, address, port, tls }: SipPeer): string {
-  const key = `${protocol}/${formatHostPort(address, port)}`;
+export function peerKey({ protocol, address, port, tls, local }: SipPeer): string {
+  const from = local === undefined ? '' : `${local}/`;
+  const key = `${protocol}/${from}${formatHostPort(address, port)}`;
   return tls === undefined ? key : `${key}/${tls.trunk}/${tls.version}/${tls.name}`;
 }
 

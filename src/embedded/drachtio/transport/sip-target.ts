@@ -10,6 +10,8 @@ import { tlsHostParameter, tlsTrunkParameter } from './tls-settings.ts';
 export const defaultSipPort = 5_060;
 const defaultTlsPort = 5_061;
 
+/** URI parameter of a route: the address to send from. */
+const localAddressParameter = 'local-address';
 /** URI parameter of a route: how to keep the connection alive. */
 const keepAliveParameter = 'keepalive';
 
@@ -28,6 +30,7 @@ export type Target =
       readonly protocol: SipProtocol;
       readonly tls?: TlsName;
       readonly keepsAlive?: true;
+      readonly local?: string;
     }
   | { readonly kind: 'noTransport' }
   | { readonly kind: 'invalid' };
@@ -41,16 +44,26 @@ export function targetOf(text: string): Target {
   if (protocol === undefined) return { kind: 'noTransport' };
   const host = uri.parameters.get('maddr') ?? uri.host;
   const port = uri.port ?? (protocol === 'tls' ? defaultTlsPort : defaultSipPort);
-  const isKeptAlive = protocol !== 'udp' && uri.parameters.get(keepAliveParameter) === 'crlf';
-  const more = {
-    ...(protocol === 'tls' && { tls: tlsNameOf(uri) }),
-    ...(isKeptAlive && { keepsAlive: true as const }),
-  };
+  const more = connectionOf(uri, protocol);
   if (host.toLowerCase() === 'localhost') {
     return { kind: 'peer', peer: { protocol, address: '127.0.0.1', port, ...more } };
   }
   if (isIP(host) !== 0) return { kind: 'peer', peer: { protocol, address: host, port, ...more } };
   return { kind: 'name', host, port, protocol, ...more };
+}
+
+/** What the route says about the connection to the peer. */
+function connectionOf(
+  uri: SipUri,
+  protocol: SipProtocol,
+): Pick<TargetPeer, 'tls' | 'keepsAlive' | 'local'> {
+  const isKeptAlive = protocol !== 'udp' && uri.parameters.get(keepAliveParameter) === 'crlf';
+  const local = uri.parameters.get(localAddressParameter)?.replace(/^\[(.*)\]$/, '$1');
+  return {
+    ...(protocol === 'tls' && { tls: tlsNameOf(uri) }),
+    ...(isKeptAlive && { keepsAlive: true }),
+    ...(local !== undefined && isIP(local) !== 0 && { local }),
+  };
 }
 
 /** The host in the URI counts unless the application names the gateway that it has resolved. */

@@ -92,7 +92,11 @@ export class TcpTransport implements AsyncDisposable {
 
   #open(peer: SipPeer): Connection | undefined {
     if (this.#closed || this.#connections.size >= maxConnections) return undefined;
-    const socket = connect({ host: peer.address, port: peer.port });
+    const { local } = peer;
+    const socket = connect({
+      ...{ host: peer.address, port: peer.port },
+      ...(local !== undefined && { localAddress: local }),
+    });
     return this.#connections.adopt(socket, peer, true);
   }
 }

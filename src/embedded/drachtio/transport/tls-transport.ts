@@ -150,6 +150,7 @@ export class TlsTransport {
     return connect({
       host: peer.address,
       port: peer.port,
+      ...(peer.local !== undefined && { localAddress: peer.local }),
       secureContext: this.#options.directory.contextOf(peer.tls?.trunk ?? ''),
       // SNI carries names only, never an address (RFC 6066 section 3).
       servername: isIP(name) === 0 ? name : '',

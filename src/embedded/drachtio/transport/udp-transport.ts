@@ -22,6 +22,8 @@ import {
  * port is dead, we don't notice until the request times out.
  */
 const maxConnectedSockets = 256;
+/** Trunks name their local addresses, and a host has a handful. */
+const maxLocalAddresses = 64;
 /**
  * Maximum number of datagrams that may wait for their socket to connect. Connecting takes one turn
  * of the event loop.
@@ -48,12 +50,14 @@ export class UdpTransport implements AsyncDisposable {
   readonly #handlers: TransportHandlers;
   readonly #main: Socket;
   readonly #connected = new Map<string, ConnectedSocket>();
+  /** Sockets like `#main` on the local addresses of trunks, from their first request on. */
+  readonly #locals = new Map<string, Socket>();
   #closed = false;
 
   constructor(options: TransportOptions, handlers: TransportHandlers) {
     this.#options = options;
     this.#handlers = handlers;
-    this.#main = this.#createSocket();
+    this.#main = this.#createSocket(undefined);
   }
 
   async listen(): Promise<void> {
@@ -96,6 +100,8 @@ export class UdpTransport implements AsyncDisposable {
     if (this.#closed) return;
     this.#closed = true;
     for (const key of [...this.#connected.keys()]) this.#drop(key);
+    for (const socket of this.#locals.values()) socket.close();
+    this.#locals.clear();
     const closed = once(this.#main, 'close');
     this.#main.close();
     await closed;
@@ -105,9 +111,31 @@ export class UdpTransport implements AsyncDisposable {
     await this.close();
   }
 
-  #createSocket(): Socket {
+  /**
+   * Returns the socket on a trunk's local address. If the address doesn't exist, sending fails,
+   * which fails the request.
+   */
+  #sharedFor({ local }: SipPeer): Socket {
+    if (local === undefined) return this.#main;
+    const existing = this.#locals.get(local);
+    if (existing !== undefined) return existing;
+    if (this.#locals.size >= maxLocalAddresses) return this.#main;
+    const socket = this.#createSocket(local);
+    this.#locals.set(local, socket);
+    socket.on('error', (error) => {
+      this.#options.logger.warn({ err: error, local }, 'sip udp socket of a local address failed');
+      if (this.#locals.get(local) !== socket) return;
+      this.#locals.delete(local);
+      socket.close();
+    });
+    socket.bind({ port: this.#main.address().port, address: local }, () => enlargeBuffers(socket));
+    return socket;
+  }
+
+  /** @param local the trunk's local address. Undefined for the transport's own */
+  #createSocket(local: string | undefined): Socket {
     const socket = createSocket({
-      type: isIPv6(this.#options.host) ? 'udp6' : 'udp4',
+      type: isIPv6(local ?? this.#options.host) ? 'udp6' : 'udp4',
       reuseAddr: true,
       lookup: lookupUnlessAddress,
     });
@@ -116,6 +144,7 @@ export class UdpTransport implements AsyncDisposable {
         protocol: 'udp',
         address: from.address,
         port: from.port,
+        ...(local !== undefined && { local }),
       });
     });
     return socket;
@@ -123,7 +152,7 @@ export class UdpTransport implements AsyncDisposable {
 
   #sendShared(payload: Buffer, peer: SipPeer): void {
     if (this.#closed || payload.length > maxDatagramBytes) return;
-    this.#main.send(payload, peer.port, peer.address, (error) => {
+    this.#sharedFor(peer).send(payload, peer.port, peer.address, (error) => {
       if (error !== null) this.#handlers.onFailure(peer);
     });
   }
@@ -145,7 +174,9 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   #openConnected(peer: SipPeer, key: string): ConnectedSocket {
-    const socket = this.#createSocket();
+    // The carrier's requests may come from another port, so the address needs a socket of its own.
+    this.#sharedFor(peer);
+    const socket = this.#createSocket(peer.local);
     const entry: ConnectedSocket = {
       socket,
       waiting: [],
@@ -159,7 +190,8 @@ export class UdpTransport implements AsyncDisposable {
       if (entry.connected) this.#handlers.onFailure(peer);
       else this.#giveUpConnecting(entry, peer, key);
     });
-    socket.bind({ port: this.#main.address().port, address: this.#options.host }, () => {
+    const address = peer.local ?? this.#options.host;
+    socket.bind({ port: this.#main.address().port, address }, () => {
       enlargeBuffers(socket);
       // The callback receives an error, although Node's types don't say so.
       socket.connect(peer.port, peer.address, (...given: readonly unknown[]) => {

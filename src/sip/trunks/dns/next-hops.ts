@@ -106,8 +106,12 @@ export function createHopFinder(options: {
         ? { kind: 'unresolved', reason: 'no address' }
         : { kind: 'found', hops: [first, ...others] };
     },
-    avoid: (hop) => void avoided.set(hopKey(hop), now() + avoidedMs),
-    welcome: (hop) => void avoided.delete(hopKey(hop)),
+    avoid: (hop) => {
+      avoided.set(hopKey(hop), now() + avoidedMs);
+    },
+    welcome: (hop) => {
+      avoided.delete(hopKey(hop));
+    },
   };
 }
 
