@@ -1,5 +1,5 @@
 // Trunks over TLS on the embedded engine, with real TLS on loopback. drachtio-server has its own
-// TLS settings, so none of these cases can run on it. Failures are in `tls-failures.test.ts`.
+// TLS settings, so only one case is about it. Failures are in `tls-failures.test.ts`.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { forSuite } from '../support/opened.ts';
 import { one, type RawMessage } from '../support/raw-callee.ts';
 import { startTlsCallee, type TlsCallee } from '../support/tls-channel.ts';
-import { onlyEmbedded } from './engines.ts';
+import { onlyDrachtio, onlyEmbedded } from './engines.ts';
 import { openAuthority, tlsTrunk } from './tls-world.ts';
 
 const authority = forSuite(openAuthority);
@@ -60,6 +60,23 @@ describe('a call over TLS', () => {
     expect(await carrier.callee.takeAnswer('BYE')).toBe(200);
     expect((await observer.until('ended')).end.by).toBe('remote');
     expect(carrier.connections).toHaveLength(1);
+  });
+
+  onlyDrachtio('is answered and hung up, without any check of the certificate', async () => {
+    await using carrier = await startTlsCallee(authority.server);
+    // The certificate is for localhost, and drachtio-server doesn't know its CA.
+    const trunk = tlsTrunk(carrier.port, authority.ca, {}, '127.0.0.1');
+    await using world = await openTrunkWorld({ gateways: 0, trunk });
+    const { observer, invite } = await placeAnswered({ carrier, world });
+
+    expect(one(invite, 'via')).toMatch(/^SIP\/2.0\/TLS /);
+    expect(one(invite, 'contact')).toMatch(/^<sips?:127\.0\.0\.1:\d+;transport=tls>$/);
+
+    carrier.callee.request(invite, 'BYE');
+    expect(await carrier.callee.takeAnswer('BYE')).toBe(200);
+    expect((await observer.until('ended')).end.by).toBe('remote');
+    expect(carrier.connections).toHaveLength(1);
+    expect(carrier.connections[0]?.servername).toBe(false);
   });
 
   onlyEmbedded('shares its connection with other calls, in both directions', async () => {

@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SipEngineAddresses } from '../../src/embedded/drachtio/engine.ts';
+import { createCa } from './certificates.ts';
 import { eventually } from './eventually.ts';
 import { freeUdpPort } from './free-port.ts';
 import { keepLog } from './gateway-logs.ts';
@@ -17,6 +18,8 @@ export type DrachtioServerOptions = {
   /** Default for each port: a free one. */
   readonly sipPort?: number | undefined;
   readonly controlPort?: number | undefined;
+  /** Whether it has a TLS contact too, with a port and a certificate of its own. */
+  readonly hasTls?: boolean;
 };
 
 export type DrachtioServer = SipEngineAddresses & {
@@ -58,6 +61,7 @@ export async function startDrachtioServer(options: DrachtioServerOptions): Promi
     ...['-f', configurationFile, '--contact', `sip:${host}:${sipPort};transport=udp,tcp`],
     ...['--address', host, '--port', String(controlPort), '--secret', options.secret],
     ...['--loglevel', 'info', '--sofia-loglevel', '3'],
+    ...(options.hasTls === true ? await tlsArguments(folder) : []),
   ];
   let starts = 0;
   let program: KeptProgram | undefined;
@@ -105,4 +109,14 @@ export async function startDrachtioServer(options: DrachtioServerOptions): Promi
     ...{ kill, start, close, stop: signal('SIGSTOP'), resume: signal('SIGCONT') },
     hasEnded: () => program?.hasEnded() ?? true,
   };
+}
+
+async function tlsArguments(folder: string): Promise<readonly string[]> {
+  const ca = await createCa(folder, 'drachtio-ca');
+  const { cert, key } = await ca.issue('localhost');
+  return [
+    ...['--contact', `sips:${host}:${await freeUdpPort()};transport=tls`],
+    // Without a chain file, it looks for one in its working directory, and ends.
+    ...['--cert-file', cert, '--key-file', key, '--chain-file', ca.ca],
+  ];
 }

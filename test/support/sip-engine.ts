@@ -32,12 +32,20 @@ const defaultSecret = 'cymru';
 /**
  * Starts the embedded engine, or a real drachtio-server if TEST_DRACHTIO names its program. That has
  * fixed timers and its own log, so it ignores `timers`, `clock` and `logger`. A test that must not
- * wait for real timers is `onlyEmbedded`.
+ * wait for real timers is `onlyEmbedded`. If `tls` names a trunk, it gets a TLS contact, which
+ * verifies no certificate.
  */
 export async function startEngine(options: Partial<SipEngineOptions> = {}): Promise<TestEngine> {
   if (drachtioBinary === undefined) return await startEmbeddedEngine(options);
-  const { secret = defaultSecret, sipPort, controlPort } = options;
-  return await startDrachtioServer({ binary: drachtioBinary, secret, sipPort, controlPort });
+  const { secret = defaultSecret, sipPort, controlPort, tls = {} } = options;
+  const hasTls = Object.keys(tls).length > 0;
+  return await startDrachtioServer({
+    binary: drachtioBinary,
+    secret,
+    sipPort,
+    controlPort,
+    hasTls,
+  });
 }
 
 export function startEmbeddedEngine(options: Partial<SipEngineOptions> = {}): Promise<SipEngine> {
