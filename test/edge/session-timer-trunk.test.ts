@@ -6,6 +6,7 @@ import type { Trunk } from '../../src/sip/trunks/trunks.ts';
 import { answer, openTrunkWorld } from '../sip/trunk-world.ts';
 import { one, type RawCallee, type RawMessage } from '../support/raw-callee.ts';
 import { drachtioBinary } from '../support/sip-engine.ts';
+import { onlyDrachtio } from './engines.ts';
 
 const cseqOf = (message: RawMessage): number => Number.parseInt(one(message, 'cseq'), 10);
 
@@ -148,5 +149,42 @@ describe('a trunk with sessionTimer', () => {
 
     expect((await observer.until('failed')).failure).toMatchObject({ sipStatus: 422 });
     expect(callee.has('INVITE')).toBe(false);
+  });
+});
+
+/** On the embedded engine, `session-timers.test.ts` has these cases and many more. */
+describe.runIf(drachtioBinary !== undefined)('a session of a drachtio-server', () => {
+  const shortest = { expiresS: 90, minS: 90 };
+
+  /** Opens a call whose session lasts 90 s without a refresh. */
+  async function agreed(refresher: 'uac' | 'uas') {
+    const call = await invited({ sessionTimer: shortest });
+    const headers = ['Require: timer', `Session-Expires: 90;refresher=${refresher}`];
+    call.callee.reply(call.invite, 200, 'OK', { body: answer, headers });
+    await call.observer.until('answered');
+    call.leg.acknowledge();
+    await call.callee.take('ACK');
+    return { ...call, headers };
+  }
+
+  onlyDrachtio('is refreshed by it after half the time', async () => {
+    const { callee, observer, headers } = await agreed('uac');
+
+    const refresh = await callee.take('INVITE', 70_000);
+    callee.reply(refresh, 200, 'OK', { body: answer, headers });
+    await callee.take('ACK');
+
+    expect(one(refresh, 'session-expires')).toBe('90;refresher=uac');
+    expect(observer.kinds()).not.toContain('ended');
+  });
+
+  onlyDrachtio('ends with a BYE if the carrier does not refresh it', async () => {
+    const { callee, observer } = await agreed('uas');
+
+    const bye = await callee.take('BYE', 100_000);
+    callee.reply(bye, 200, 'OK');
+
+    expect(one(bye, 'reason')).toContain('Session timer expired');
+    expect((await observer.until('ended')).end).toMatchObject({ by: 'lost' });
   });
 });
