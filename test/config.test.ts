@@ -146,6 +146,16 @@ describe('the configuration', () => {
     });
   });
 
+  test('reads DNS_SERVERS, each with an optional port', () => {
+    const servers = '10.0.0.2, 10.0.0.3:5353,2001:db8::2,[2001:db8::3]:53';
+    expect(loadConfig({ DNS_SERVERS: servers }).dnsServers).toEqual(
+      servers.split(',').map((server) => server.trim()),
+    );
+    for (const wrong of ['dns.example', '10.0.0.2:0', '10.0.0.2,', '[10.0.0.2]:53']) {
+      expect(() => loadConfig({ DNS_SERVERS: wrong })).toThrow(/DNS_SERVERS/);
+    }
+  });
+
   describe('of secrets', () => {
     let folder: string;
     beforeAll(async () => {

@@ -7,7 +7,11 @@ import { answer, openTrunkWorld, type TrunkWorld } from '../sip/trunk-world.ts';
 import { DnsServer } from '../support/dns-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
+import { forSuite } from '../support/opened.ts';
 import { one, RawCallee, type RawMessage, udpAt } from '../support/raw-callee.ts';
+import { startTlsCallee } from '../support/tls-channel.ts';
+import { onlyEmbedded } from './engines.ts';
+import { openAuthority, tlsTrunk } from './tls-world.ts';
 
 const name = 'carrier.test';
 const a = (address = '127.0.0.1', ttlS = 60) => ({ type: 'A', address, ttlS }) as const;
@@ -200,4 +204,40 @@ describe('DNS that fails', () => {
     await completed(call, trunk.first);
     expect(call.observer.events.map(({ kind }) => kind)).not.toContain('attemptFailed');
   });
+});
+
+describe('SRV over TLS', () => {
+  const authority = forSuite(openAuthority);
+
+  onlyEmbedded(
+    'the certificate must be for the name in the configuration, at every server',
+    async () => {
+      await using right = await startTlsCallee(await authority.ca.issue(name));
+      await using wrong = await startTlsCallee(await authority.ca.issue('somebody.test'));
+      await using dns = await DnsServer.start({
+        [`sbc.${name}`]: [a()],
+        [`_sips._tcp.${name}`]: [
+          srv(wrong.port, { priority: 1 }),
+          srv(right.port, { priority: 2 }),
+        ],
+      });
+      const { tls } = tlsTrunk(0, authority.ca);
+      await using world = await openTrunkWorld({
+        gateways: 0,
+        dns: { servers: [dns.address] },
+        trunk: {
+          gateways: [{ host: name, transport: 'tls', priority: 1, weight: 1 }],
+          ...(tls !== undefined && { tls }),
+        },
+      });
+
+      const call = world.place();
+      const invite = await completed(call, right.callee);
+
+      expect(right.connections[0]?.servername).toBe(name);
+      expect(invite.startLine).toBe(`INVITE sip:15551230001@${name};transport=tls SIP/2.0`);
+      expect((await call.observer.until('attemptFailed')).attempt.reason).toMatch(/^TLS: /);
+      expect(wrong.callee.has('INVITE')).toBe(false);
+    },
+  );
 });
