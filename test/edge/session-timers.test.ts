@@ -4,6 +4,7 @@
 // waiting.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Trunk } from '../../src/sip/trunks/trunks.ts';
 import {
   type CallHeaders,
   header,
@@ -27,8 +28,10 @@ describe('session timers of a call', () => {
   });
 
   /** Opens a call that the carrier answers with these headers. */
-  async function answered(...headers: string[]) {
-    world = await openTrunkWorld({ gateways: 1, timers });
+  const answered = (...headers: string[]) => answeredWith({}, ...headers);
+
+  async function answeredWith(trunk: Partial<Trunk>, ...headers: string[]) {
+    world = await openTrunkWorld({ gateways: 1, timers, trunk });
     const [carrier] = world.gateways;
     if (carrier === undefined) throw new Error('a gateway');
     const { leg, observer } = world.place();
@@ -269,6 +272,23 @@ describe('session timers of a call', () => {
     await new Promise((resolve) => setTimeout(resolve, 90 * timers.sessionSecondMs * 1.5));
 
     expect(carrier.has('UPDATE') || carrier.has('BYE')).toBe(false);
+  });
+
+  onlyEmbedded('holds both sides to the Min-SE of our INVITE; drachtio accepts 90 s', async () => {
+    const { carrier, invite } = await answeredWith(
+      { sessionTimer: { expiresS: 300, minS: 200 } },
+      'Session-Expires: 120;refresher=uac',
+      'Allow: UPDATE',
+    );
+
+    carrier.request(invite, 'UPDATE', { headers: ['Supported: timer', 'Session-Expires: 199'] });
+    const refusal = await answerTo(carrier, 'UPDATE');
+    const refresh = await carrier.take('UPDATE');
+
+    expect(one(invite, 'min-se')).toBe('200');
+    expect([refusal.status, one(refusal, 'min-se')]).toEqual([422, '200']);
+    expect(one(refresh, 'session-expires')).toBe('200;refresher=uac');
+    expect(one(refresh, 'min-se')).toBe('200');
   });
 
   onlyEmbedded('returns to the SDP before an offer that was refused', async () => {

@@ -9,6 +9,7 @@ import {
 } from '../capabilities.ts';
 import type { ReceivedRequest, Responder } from '../engine/srf-types.ts';
 import { sdpOf, tagOf } from '../sip-headers.ts';
+import { agreedSession } from './session-interval.ts';
 
 export type DialogPeer = {
   /**
@@ -118,25 +119,6 @@ function accept(
   };
   response.send(200, { headers, ...(body !== undefined && { body }) });
 }
-
-/**
- * Repeats the far end's choice of the session's interval and refresher (RFC 4028, section 9), which
- * drachtio follows without stating it. Otherwise the far end would take the session timer for
- * switched off. If the far end doesn't choose, we leave the choice to the engine.
- */
-function agreedSession(request: ReceivedRequest): Record<string, string> {
-  const chosen = sessionChoice.exec(request.get('Session-Expires') ?? '');
-  const [, interval, refresher = ''] = chosen ?? [];
-  if (interval === undefined) return {};
-  const isRequired =
-    refresher === 'uac' || /(?:^|,)\s*timer\s*(?:,|$)/i.test(request.get('Supported') ?? '');
-  return {
-    'Session-Expires': `${interval};refresher=${refresher}`,
-    ...(isRequired && { Require: 'timer' }),
-  };
-}
-
-const sessionChoice = /^\s*(\d{1,6})\s*;\s*refresher\s*=\s*(uac|uas)\b/;
 
 /**
  * Applies the answer in an ACK. The far end only sends one if we made the offer in our 200 OK, so

@@ -67,7 +67,10 @@ export type Dialog = {
   /** The last SDP that we've sent to the peer, which we repeat to refresh the session. */
   localSdp: string | undefined;
   session: SessionTimerState | undefined;
-  /** The longest Min-SE with which the far end has refused a refresh, or 0. */
+  /**
+   * The longest Min-SE of the application's INVITE and of the far end's 422s, or 0. No refresh of
+   * either side may ask for less.
+   */
   minSessionSeconds: number;
   /** True if the far end's last Allow header contained UPDATE. */
   allowsUpdate: boolean;

@@ -15,7 +15,7 @@ import { confirmDialog, type Dialog, endsSubscription } from './dialog.ts';
 import { assumeTarget, dialogOf, takeTarget } from './dialog-making.ts';
 import { type DialogRequests, emptySketch, type HangUp, silentUser } from './dialog-requests.ts';
 import type { Outgoing } from './outgoing.ts';
-import { noteAllowedMethods } from './session-headers.ts';
+import { noteAllowedMethods, parseMinSe } from './session-headers.ts';
 import { armSessionTimer } from './session-timer.ts';
 
 /**
@@ -255,6 +255,7 @@ export class UacResponses {
     if (known !== undefined) this.#requests.forget(known);
     const dialog = dialogOf(outgoing, response, remoteTag);
     dialog.owner = outgoing.client.alive ? outgoing.client : undefined;
+    dialog.minSessionSeconds = parseMinSe(outgoing.request) ?? 0;
     if (outgoing.request.body !== '') dialog.localSdp = outgoing.request.body;
     if (!this.#context.dialogs.add(dialog)) return undefined;
     outgoing.dialog = dialog;

@@ -232,7 +232,7 @@ export class Uas {
   /** Answers a request that the application needn't see. Returns false if the application must. */
   #refuse(received: ReceivedRequest, dialog: Dialog | undefined): boolean {
     if (dialog !== undefined && this.#refuseGlare(received, dialog)) return true;
-    return this.#refuseContact(received) || this.#refuseShortSession(received);
+    return this.#refuseContact(received) || this.#refuseShortSession(received, dialog);
   }
 
   /**
@@ -263,13 +263,14 @@ export class Uas {
    * Rejects a session interval that's too short (RFC 4028 section 6). Like drachtio's SIP stack, we
    * do this without involving the application.
    */
-  #refuseShortSession(received: ReceivedRequest): boolean {
+  #refuseShortSession(received: ReceivedRequest, dialog: Dialog | undefined): boolean {
     const { request } = received;
     if (request.method !== 'INVITE' && request.method !== 'UPDATE') return false;
     const { timers } = this.#context;
     const asked = parseSessionExpires(request);
-    if (asked === undefined || asked.seconds >= timers.minSessionSeconds) return false;
-    const headers = [{ name: 'Min-SE', value: String(timers.minSessionSeconds) }];
+    const minimum = Math.max(timers.minSessionSeconds, dialog?.minSessionSeconds ?? 0);
+    if (asked === undefined || asked.seconds >= minimum) return false;
+    const headers = [{ name: 'Min-SE', value: String(minimum) }];
     const verdict = { status: 422, reason: 'Session Interval Too Small', headers };
     this.#answer(received, verdict);
     return true;
