@@ -38,10 +38,13 @@ export type DrachtioServer = SipEngineAddresses & {
 const host = '127.0.0.1';
 /** The program starts within 50 ms on an idle machine. */
 const startsWithinMs = 20_000;
-/** The control port opens before the SIP ports do, so only this line of the log says that both are open. */
+/**
+ * The control port opens before the SIP ports do, so only this line of the log says that both are
+ * open.
+ */
 const readyLine = 'Starting sofia event loop';
 
-/** The program doesn't start without a configuration file, although arguments override all of it. */
+/** The program doesn't start without a configuration file, even if arguments replace all of it. */
 const configuration = `<drachtio>
   <admin port="9022" secret="unused">${host}</admin>
   <sip></sip>
