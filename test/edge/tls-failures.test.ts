@@ -158,6 +158,30 @@ describe('a call over TLS fails, and says why', () => {
   });
 });
 
+describe('a far end', () => {
+  onlyEmbedded.each([
+    [
+      'an answer over UDP',
+      (contact: string) => ({ contact: false, headers: [`Contact: ${contact}`] }),
+    ],
+    ['a route over UDP', (contact: string) => ({ headers: [`Record-Route: ${contact}`] })],
+  ])('cannot choose the TLS settings of a trunk by %s', async (_name, optionsFor) => {
+    await using other = await startTlsCallee(authority.server);
+    const { tls = {} } = tlsTrunk(other.port, authority.ca);
+    await using world = await openTrunkWorld({ gateways: 1, trunk: { tls } });
+    const [carrier] = world.gateways;
+    if (carrier === undefined) throw new Error('no gateway');
+    const { leg, observer } = world.place();
+    const contact = `<sip:127.0.0.1:${other.port};lr;transport=tls;tls-trunk=carrier;tls-host=localhost>`;
+    const invite = await carrier.take('INVITE');
+    carrier.reply(invite, 200, 'OK', { body: answer, ...optionsFor(contact) });
+    await observer.until('answered');
+    leg.acknowledge();
+    await eventually(() => other.errors.length > 0, 'the engine rejects the certificate');
+    expect(other.callee.inbox).toEqual([]);
+  });
+});
+
 describe('after a TLS error', () => {
   onlyEmbedded('the next gateway gets the call, and the timeline says why', async () => {
     const certificate = await authority.ca.issue('fail-over', 'DNS:sip.example');

@@ -1,10 +1,11 @@
 // The `tls` options of a trunk, and the files that they name.
 
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readTrunkFile, trunksOf } from '../../src/sip/trunks/trunk-file.ts';
 import { nextHopUri } from '../../src/sip/trunks/trunk-uris.ts';
@@ -26,7 +27,7 @@ beforeAll(async () => {
     `${readFileSync(ca.ca, 'utf8')}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
   );
   await write('other-key.pem', readFileSync(other.key, 'utf8'));
-  execFileSync('openssl', [
+  await promisify(execFile)('openssl', [
     ...['pkcs8', '-topk8', '-in', client.key, '-out', join(folder, 'encrypted.pem')],
     ...['-passout', 'pass:secret'],
   ]);

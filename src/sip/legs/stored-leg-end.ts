@@ -13,6 +13,7 @@ import type { EngineLink } from '../engine/engine-link.ts';
 import { maxFrameBytes, type SipLimits } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import type { Credentials } from '../trunks/routing.ts';
+import { withoutTlsIdentity } from '../trunks/trunk-uris.ts';
 import { type TransactionResult, transact } from './transaction.ts';
 
 // The engine sends its own requests in the dialog (session refreshes) and doesn't report their CSeq
@@ -162,7 +163,8 @@ export function rebuiltBye(leg: StoredLeg): RequestOptions | undefined {
     return undefined;
   if (localUri === undefined || remoteUri === undefined) return undefined;
   const { routeSet = [] } = leg;
-  const firstHop = leg.tlsHop ?? leg.nextHop ?? routeSet[0];
+  const recorded = leg.nextHop ?? routeSet[0];
+  const firstHop = leg.tlsHop ?? (recorded && withoutTlsIdentity(recorded));
   const bye = {
     method: 'BYE',
     uri: leg.remoteTarget ?? leg.requestUri,

@@ -65,6 +65,11 @@ export function namesTlsIdentity(nextHop: string): boolean {
   return nextHop.includes(';tls-trunk=');
 }
 
+/** Removes such parameters from a far end's URI, which can't choose the settings of a trunk. */
+export function withoutTlsIdentity(uri: string): string {
+  return uri.replace(/;\s*tls-(?:trunk|host)\s*=[^;>]*/gi, '');
+}
+
 export function transportParameter({ transport }: Pick<GatewayAddress, 'transport'>): string {
   return transport === 'udp' ? '' : `;transport=${transport}`;
 }

@@ -17,7 +17,7 @@ import {
 import { addressTag, parseSipUri } from '../message/sip-grammar.ts';
 import { headerValue, serializeMessage, withHeader } from '../message/sip-message.ts';
 import type { SipPeer } from '../transport/sip-peer.ts';
-import { type Target, type TargetPeer, targetOf } from '../transport/sip-target.ts';
+import { type Target, type TargetPeer, targetOf, targetOfRoute } from '../transport/sip-target.ts';
 import { dialogIdOf } from './dialog.ts';
 import type { DialogRequests } from './dialog-requests.ts';
 import { newOutgoing, type Outgoing } from './outgoing.ts';
@@ -208,7 +208,7 @@ function knownDialogId(sketch: SipText): string | undefined {
 function newTarget(line: RequestLine, route: string): Target | undefined {
   const uri = parseSipUri(line.uri);
   if (uri === undefined) return undefined;
-  if (route !== '') return targetOf(route);
+  if (route !== '') return targetOfRoute(route);
   // This would require TLS on every hop to the callee (RFC 5630 section 3.1.3), which we can't
   // promise in our Contact.
   return uri.scheme === 'sips' ? { kind: 'noTransport' } : targetOf(line.uri);

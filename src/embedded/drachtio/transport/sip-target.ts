@@ -35,8 +35,28 @@ export type Target =
   | { readonly kind: 'noTransport' }
   | { readonly kind: 'invalid' };
 
-/** Accepts a bare URI, or a URI in angle brackets, as in Route and in drachtio's route field. */
+/**
+ * Accepts a bare URI, or a URI in angle brackets. The URI may come from the far end, so it can't
+ * choose a trunk's settings.
+ */
 export function targetOf(text: string): Target {
+  return locate(text, () => ({}));
+}
+
+/**
+ * Like `targetOf`, for the route that an application gives us in a field of its own. The route may
+ * say more about the connection, e.g. the trunk whose TLS settings apply.
+ */
+export function targetOfRoute(text: string): Target {
+  return locate(text, connectionOf);
+}
+
+type ConnectionOptions = Pick<TargetPeer, 'tls' | 'keepsAlive' | 'local'>;
+
+function locate(
+  text: string,
+  optionsOf: (uri: SipUri, protocol: SipProtocol) => ConnectionOptions,
+): Target {
   const address = text.includes('<') ? parseNameAddress(text)?.uri : text;
   const uri = address === undefined ? undefined : parseSipUri(address);
   if (uri === undefined) return { kind: 'invalid' };
@@ -44,7 +64,10 @@ export function targetOf(text: string): Target {
   if (protocol === undefined) return { kind: 'noTransport' };
   const host = uri.parameters.get('maddr') ?? uri.host;
   const port = uri.port ?? (protocol === 'tls' ? defaultTlsPort : defaultSipPort);
-  const more = connectionOf(uri, protocol);
+  const more = {
+    ...(protocol === 'tls' && { tls: { name: uri.host, trunk: '' } }),
+    ...optionsOf(uri, protocol),
+  };
   if (host.toLowerCase() === 'localhost') {
     return { kind: 'peer', peer: { protocol, address: '127.0.0.1', port, ...more } };
   }
@@ -53,10 +76,7 @@ export function targetOf(text: string): Target {
 }
 
 /** What the route says about the connection to the peer. */
-function connectionOf(
-  uri: SipUri,
-  protocol: SipProtocol,
-): Pick<TargetPeer, 'tls' | 'keepsAlive' | 'local'> {
+function connectionOf(uri: SipUri, protocol: SipProtocol): ConnectionOptions {
   const isKeptAlive = protocol !== 'udp' && uri.parameters.get(keepAliveParameter) === 'crlf';
   const local = uri.parameters.get(localAddressParameter)?.replace(/^\[(.*)\]$/, '$1');
   return {
