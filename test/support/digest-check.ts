@@ -17,7 +17,7 @@ export function parametersOf(value: string): DigestParameters {
   if (!/^Digest /.test(value)) throw new Error(`no digest credentials: ${value}`);
   const parameters = value.slice(7).matchAll(/([\w*]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g);
   return Object.fromEntries(
-    [...parameters].map(([, name, quoted, plain]) => [name, quoted ?? plain]),
+    [...parameters].map(([, name = '', quoted, plain = '']) => [name, quoted ?? plain]),
   );
 }
 

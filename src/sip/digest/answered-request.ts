@@ -241,12 +241,8 @@ export function refusalReason(
   { reason }: Pick<ReceivedResponse, 'reason'>,
   unanswered: Unanswered | undefined,
 ): string {
-  switch (unanswered) {
-    case 'unsupported':
-      return `${reason} (no digest challenge that the gateway supports)`;
-    case 'refused':
-      return `${reason} (the credentials were refused)`;
-    default:
-      return reason;
+  if (unanswered === 'unsupported') {
+    return `${reason} (no digest challenge that the gateway supports)`;
   }
+  return unanswered === 'refused' ? `${reason} (the credentials were refused)` : reason;
 }

@@ -37,7 +37,7 @@ async function challengedBye(auth?: { readonly username: string; readonly passwo
   callee.reply(await callee.take('INVITE'), 200, 'OK', { body: sdp });
   const dialog = await calling;
   await callee.take('ACK');
-  void dialog.destroy();
+  dialog.destroy();
   const bye = await callee.take('BYE');
   callee.reply(bye, 407, 'Proxy Authentication Required', challenge);
   return bye;
