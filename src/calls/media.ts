@@ -8,6 +8,7 @@ import type { AudioEnvelope } from './capture/capture.ts';
 import type { CallId } from './contract/identity.ts';
 import type { AmdEvent } from './detection/amd-event.ts';
 import type { Keys, KeysSent } from './keys/keys.ts';
+import type { CallQuality } from './life/call-quality.ts';
 import type { CallPlans, PlanReport } from './plans/plans.ts';
 import type { Playback, PlaybackReport } from './playback/playback.ts';
 import type { StreamReport, StreamSettings } from './stream/stream.ts';
@@ -55,7 +56,9 @@ export type MediaCommand =
   /** Tells the bot that the transfer failed and that it has the call again. */
   | { readonly kind: 'reportTransferFailure'; readonly failure: TransferFailure }
   /** Asks for one `envelope` event. */
-  | { readonly kind: 'requestEnvelope' };
+  | { readonly kind: 'requestEnvelope' }
+  /** Asks for one `quality` event. */
+  | { readonly kind: 'requestQuality' };
 
 /** Reports from the media to its call. */
 export type MediaEvent =
@@ -72,6 +75,8 @@ export type MediaEvent =
    * Undefined before the answer.
    */
   | { readonly kind: 'envelope'; readonly envelope: AudioEnvelope | undefined }
+  /** How the call has sounded so far. Undefined if the far end hasn't sent any audio. */
+  | { readonly kind: 'quality'; readonly quality: CallQuality | undefined }
   /** Audio has gone both ways over a bridge. Only a second leg's session reports this. */
   | { readonly kind: 'connected' }
   /** No packet arrived for the entire inactivity time-out, and the call wasn't on hold. */

@@ -123,6 +123,8 @@ export class MediaEngine {
     if (live === undefined) return;
     if (command.kind === 'stream') this.#stream(live, id, command);
     else if (command.kind === 'requestEnvelope') this.#reportEnvelope(id);
+    else if (command.kind === 'requestQuality')
+      this.#report(id, { kind: 'quality', quality: live.session.quality() });
     else live.session.execute(command);
   }
 
@@ -165,7 +167,7 @@ export class MediaEngine {
   }
 
   #createSession(id: number, notes: CallNotes): RtpSession {
-    const random = randomBytes(10);
+    const random = randomBytes(22);
     return new RtpSession(
       {
         createDetector: withNotes(this.#programs.createDetector, notes),
@@ -178,9 +180,12 @@ export class MediaEngine {
         // counter (RFC 3711, section 3.3.1).
         firstSequence: random.readUInt16BE(4) >>> 1,
         firstTimestamp: random.readUInt32BE(6),
+        cname: random.toString('base64', 10),
       },
       {
         send: (packet, port, address) => this.#live.get(id)?.sockets.send(packet, port, address),
+        sendRtcp: (packet, port, address, isMultiplexed) =>
+          this.#live.get(id)?.sockets.sendRtcp(packet, port, address, isMultiplexed),
         connect: (port, address) => this.#live.get(id)?.sockets.connect(port, address),
         disconnect: () => this.#live.get(id)?.sockets.disconnect(),
         report: (event) => this.#report(id, event),
@@ -253,6 +258,7 @@ export class MediaEngine {
     this.#live.get(id)?.session.stopPlayback();
     this.#live.get(id)?.session.streaming.stop('call-ended');
     this.#reportEnvelope(id);
+    this.#live.get(id)?.session.end();
     this.#release(id);
     this.#post({ kind: 'closed', id });
   }

@@ -19,7 +19,7 @@ const maxCryptoLines = 16;
 const maxMediaLines = 16;
 
 const usedLines =
-  /^(?:[ocm]=|v=|a=(?:rtpmap|rtcp|crypto|maxptime|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)|t=)/;
+  /^(?:[ocm]=|v=|a=(?:rtpmap|rtcp|rtcp-mux|crypto|maxptime|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)|t=)/;
 
 export const directions = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as const;
 export type Direction = (typeof directions)[number];
@@ -44,6 +44,8 @@ export type SdpMedia = {
   readonly direction?: Direction;
   /** The port from `a=rtcp`, and the host if that line contains one. */
   readonly rtcp?: { readonly port: number; readonly connection?: SdpConnection };
+  /** True if RTCP may use the port of RTP (RFC 5761). */
+  readonly rtcpMux: boolean;
   readonly rtpmaps: readonly {
     readonly payloadType: number;
     readonly encoding: string;
@@ -92,6 +94,7 @@ const media = z.object({
   connection: connection.catch(undefined),
   direction,
   rtcp,
+  rtcpMux: z.literal('rtcp-mux').optional().catch(undefined),
   rtp: z.array(z.unknown()).default([]),
   maxptime: z.number().positive().optional().catch(undefined),
   crypto: z.array(crypto).default([]).catch([]),
@@ -156,6 +159,7 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
     ...optionalDirection(line.direction),
     ...optionalRtcp(line.rtcp),
     ...(line.maxptime === undefined ? {} : { maxPacketMs: line.maxptime }),
+    rtcpMux: line.rtcpMux !== undefined,
     rtpmaps: line.rtp.flatMap((entry) => {
       const map = rtpmap.safeParse(entry);
       if (!map.success) return [];

@@ -66,8 +66,15 @@ export type LocalMedia = OurEncryption & {
 export type RemoteMedia = {
   readonly address: string;
   readonly port: number;
-  /** The far end's RTCP address. */
-  readonly rtcp: { readonly address: string; readonly port: number };
+  /**
+   * The far end's RTCP address. `isMultiplexed` means that RTCP leaves from our RTP port, too (RFC
+   * 5761).
+   */
+  readonly rtcp: {
+    readonly address: string;
+    readonly port: number;
+    readonly isMultiplexed?: true;
+  };
   /**
    * True if the far end put us on hold the RFC 2543 way, with `c=IN IP4 0.0.0.0`, which leaves us
    * without an address to send to.
@@ -189,7 +196,8 @@ export function answerOffer(
   const encryptionOf = (line: SdpMedia) => offeredEncryption(line, local);
   const found = findUsable(sdp, { ipVersion, numbers, encryptionOf });
   if (found === undefined) return undefined;
-  const { remote, chosen, encryption } = found;
+  const { chosen, encryption } = found;
+  const remote = chosen.rtcpMux ? multiplexed(found.remote) : found.remote;
   const { protocol } = chosen;
   // RFC 3264, section 6: the answer contains every m= line in the offer's order. Setting a line's
   // port to zero rejects it.
@@ -201,6 +209,7 @@ export function answerOffer(
   const audio = [
     ...audioLines(local.port, protocol, supportedFormats(chosen)),
     ...encryption.answer,
+    ...(chosen.rtcpMux ? ['a=rtcp-mux'] : []),
     `a=${ourDirection(remote)}`,
   ];
   const mediaLines = lines.flatMap((line) => line ?? audio);
@@ -209,6 +218,11 @@ export function answerOffer(
     build: (version) => buildDescription(local, version, mediaLines),
     shape: { lines, protocol, numbers: nextNumbers(numbers, chosen) },
   };
+}
+
+function multiplexed(remote: RemoteMedia): RemoteMedia {
+  const { address, port } = remote;
+  return { ...remote, rtcp: { address, port, isMultiplexed: true } };
 }
 
 /** Takes over the far end's numbers, and avoids those that it uses for something else. */
@@ -282,7 +296,7 @@ function readAudio(
   return {
     address: connection.address,
     port: line.port,
-    rtcp: rtcpAddress(line, connection.address),
+    rtcp: rtcpAddress(line, connection.address, ipVersion),
     addressWithheld: held,
     weSend: !held && (direction === 'sendrecv' || direction === 'recvonly'),
     theySend: direction === 'sendrecv' || direction === 'sendonly',
@@ -309,12 +323,20 @@ function maxPacketOf({ maxPacketMs }: SdpMedia): Pick<RemoteMedia, 'maxPacketSam
 
 /**
  * Returns the far end's RTCP address from `a=rtcp` (RFC 3605), or else the port above the RTP port
- * (RFC 3550, section 11). If `a=rtcp` contains no readable host, this uses the RTP host.
+ * (RFC 3550, section 11). If `a=rtcp` contains no host that we can send to, this uses the RTP host.
  */
-function rtcpAddress({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rtcp'] {
+function rtcpAddress(
+  { port, rtcp }: SdpMedia,
+  address: string,
+  ipVersion: 4 | 6,
+): RemoteMedia['rtcp'] {
   if (rtcp === undefined) return { address, port: port + 1 };
   const { connection } = rtcp;
-  const isNamed = connection !== undefined && connection !== 'unreadable';
+  const isNamed =
+    connection !== undefined &&
+    connection !== 'unreadable' &&
+    isReachable(connection, ipVersion) &&
+    !isUnspecified(connection);
   return { address: isNamed ? connection.address : address, port: rtcp.port };
 }
 

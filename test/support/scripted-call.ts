@@ -16,6 +16,7 @@ import {
   createCallLogic,
   createJournal,
 } from '../../src/calls/life/call-actors.ts';
+import type { CallQuality } from '../../src/calls/life/call-quality.ts';
 import { type CallLimits, defaultCallLimits } from '../../src/calls/life/call-setup.ts';
 import type { CallEnding, CallStep } from '../../src/calls/life/call-step.ts';
 import type { MediaCommand, MediaObserver } from '../../src/calls/media.ts';
@@ -72,6 +73,8 @@ export const streamSettings: StreamSettings = {
 };
 
 export type ScriptOptions = {
+  /** How the call sounded. Default: nothing was heard. `never`: the media doesn't say. */
+  readonly quality?: CallQuality | 'never';
   readonly request?: Partial<DialoutRequest>;
   readonly limits?: Partial<CallLimits>;
   /**
@@ -164,6 +167,10 @@ export function scriptCall(options: ScriptOptions = {}) {
             if (command.kind === 'detect') plans = command.plans;
             const line = lineOf(command);
             if (line !== undefined) log.push(line);
+            // As from the worker, the reply comes later.
+            const { quality } = options;
+            if (command.kind === 'requestQuality' && quality !== 'never')
+              queueMicrotask(() => observer.observe({ kind: 'quality', quality }));
           },
           answerReoffer: () => 'answer',
           offerAgain: () => 'offer',
@@ -289,6 +296,7 @@ function lineOf(command: MediaCommand): string | undefined {
     case 'stopPlayback':
       return 'stopPlayback';
     case 'requestEnvelope':
+    case 'requestQuality':
     case 'gateStream':
     case 'sendDigit':
     case 'reportTransferFailure':

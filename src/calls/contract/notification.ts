@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import { amdEventNames, amdEvidence } from '../detection/amd-event.ts';
+import { callQuality } from '../life/call-quality.ts';
 import { connectedIdentity, endFactMembers } from '../life/end-facts.ts';
 import { voicemailLeft } from '../playback/playback-contract.ts';
 import { transferSummary } from '../transfer/transfer-contract.ts';
@@ -66,6 +67,9 @@ export const notificationSchema = z.object({
     })
     .exactOptional()
     .describe('the result of the last transfer, on `completed`; absent if there was no transfer'),
+  quality: callQuality
+    .exactOptional()
+    .describe('how the call sounded, on `completed`; absent if no audio arrived'),
   sipStatus: z.number().int().exactOptional(),
   ...endFactMembers,
   connectedIdentity: connectedIdentity.exactOptional(),

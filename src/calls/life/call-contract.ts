@@ -13,6 +13,7 @@ import { durationMs, type Immutable, instant, wordOf } from '../contract/schema.
 import { amdEventNames, exampleAmdEvent } from '../detection/amd-event.ts';
 import { voicemailLeft } from '../playback/playback-contract.ts';
 import { transferSummary } from '../transfer/transfer-contract.ts';
+import { callQuality, exampleQuality } from './call-quality.ts';
 import { cause, causeText, connectedIdentity, endFactMembers } from './end-facts.ts';
 
 export const hangupCommand = callCommand('hangup', {}).describe(
@@ -137,6 +138,9 @@ const endData = {
   transfer: transferSummary
     .exactOptional()
     .describe('the result of the last transfer; absent if there was no transfer'),
+  quality: callQuality
+    .exactOptional()
+    .describe('how the call sounded, on `completed`; absent if no audio arrived'),
   failedAttempts,
 };
 type EndData = Immutable<z.infer<z.ZodObject<typeof endData>>>;
@@ -175,6 +179,7 @@ export const endEvents = {
       callDurationMs: 12_400,
       sessionId: 'ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
       machineDetection: exampleAmdEvent.event,
+      quality: exampleQuality,
       notificationSequence: 3,
     },
   }),

@@ -15,7 +15,7 @@ import {
   endOfRemoteBye,
   endOfRingTimeout,
 } from './call-outcome.ts';
-import { type CallMachineContext, callSetup } from './call-setup.ts';
+import { type CallMachineContext, callSetup, sendToMedia } from './call-setup.ts';
 
 const answerNotStored = { by: 'gateway', reason: 'The answer could not be recorded' } as const;
 
@@ -92,6 +92,20 @@ export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => 
     end: endBeforeAnswer(answerNotStored, context.clock.now()),
   });
 });
+
+/** Asks the media how the call sounded, unless the media is gone. */
+export const awaitQuality = callSetup.enqueueActions(({ event, enqueue }) => {
+  if (event.type === 'media.failed') return;
+  enqueue.assign({ awaitsQuality: true });
+  enqueue(sendToMedia({ kind: 'requestQuality' }));
+});
+
+export const noteQuality = callSetup.assign(({ event }) => {
+  assertEvent(event, 'media.quality');
+  return { awaitsQuality: false, quality: event.quality };
+});
+
+export const stopAwaitingQuality = callSetup.assign({ awaitsQuality: false });
 
 export const buildEnd = callSetup.assign(({ context }) => {
   const end =

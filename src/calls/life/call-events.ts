@@ -16,6 +16,7 @@ import { nothingPlayed, type PlaybackProgress, playedMembers } from '../playback
 import type { TransferSummary } from '../transfer/transfer-contract.ts';
 import type { AnswerTimes, FailedAttempt } from './call-contract.ts';
 import type { CallEnd } from './call-outcome.ts';
+import type { CallQuality } from './call-quality.ts';
 import { type Cause, endFactsIn } from './end-facts.ts';
 
 /** What we know about a call so far. */
@@ -34,6 +35,8 @@ export type CallProgress = {
   readonly amdEvents: readonly AmdEvent[];
   readonly failedAttempts: readonly FailedAttempt[];
   readonly playback: PlaybackProgress;
+  /** How the call sounded. Undefined before the end, and if nothing was heard of the person. */
+  readonly quality?: CallQuality | undefined;
   /** The last transfer's result. Undefined before its answer or failure. */
   readonly transfer?: TransferSummary | undefined;
 };
@@ -137,6 +140,7 @@ function completedMembers(progress: CallProgress, answeredAt: Date, endedAt: Dat
     sessionId: sessionIdOf(progress.call),
     ...(verdict === undefined ? {} : { machineDetection: verdict }),
     ...(progress.transfer === undefined ? {} : { transfer: progress.transfer }),
+    ...(progress.quality === undefined ? {} : { quality: progress.quality }),
   };
 }
 

@@ -75,6 +75,7 @@ import {
 import {
   abandonAnswer,
   acknowledge,
+  awaitQuality,
   buildEnd,
   cancelByCommand,
   cancelByQueueTimeout,
@@ -89,7 +90,9 @@ import {
   hangUpOnMaxDuration,
   noteAnswer,
   noteFailedAttempt,
+  noteQuality,
   noteStated,
+  stopAwaitingQuality,
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-events.ts';
 import {
@@ -131,6 +134,8 @@ const answered = callSetup.createStateConfig({
       },
       { actions: [emitAmd, startPlannedTransfer, withdrawPlannedTransfer] },
     ],
+    // The media only reports this at the end.
+    'media.quality': {},
     'leg.dtmf': { actions: emitDtmf },
     'media.dtmf': { actions: emitDtmf },
     'media.stream': [
@@ -202,6 +207,7 @@ const closing = callSetup.createStateConfig({
     sendToMedia({ kind: 'stopDetection', reason: 'call-ended' }),
     endStream('call-ended'),
     sendToMedia({ kind: 'stopPlayback' }),
+    awaitQuality,
   ],
   always: { guard: 'mediaIsOver', target: 'recording' },
   after: {
@@ -215,10 +221,11 @@ const closing = callSetup.createStateConfig({
     'media.stream': { actions: emitStream },
     'media.playback': { actions: emitPlayback },
     'media.keysSent': { actions: emitKeysSent },
+    'media.quality': { actions: noteQuality },
+    'media.failed': { actions: stopAwaitingQuality },
     // The call has ended, so there's nothing to do for these.
     'media.dtmf': {},
     'media.plan': {},
-    'media.failed': {},
   },
 }) satisfies TakesMedia;
 

@@ -186,6 +186,8 @@ export type CallMachineContext = CallProgress & {
   readonly ongoing?: Ongoing | undefined;
   /** Applies if the last transfer failed and nobody else will talk to the person. */
   readonly fallback?: TransferFallback | undefined;
+  /** True from the end of an answered call until the media has said how it sounded. */
+  readonly awaitsQuality?: boolean;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
   /** State that another process would need in order to end the leg. Set from the 200 OK on. */
@@ -283,6 +285,7 @@ export const callSetup = setup({
       context.detection !== 'running' &&
       !context.streams.some(({ isOpen }) => isOpen) &&
       context.pressing === 0 &&
+      context.awaitsQuality !== true &&
       context.playback.playing.length === 0,
     isTransferring: ({ context }) => context.ongoing !== undefined,
   },

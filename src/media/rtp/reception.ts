@@ -4,6 +4,7 @@
 
 import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { decodeTable } from '../g711.ts';
+import type { RtcpSession } from '../rtcp/rtcp-session.ts';
 import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from '../sdp.ts';
 import { type Rejection, receiverFor, type SrtpReceiver } from '../srtp/srtp-receiver.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
@@ -19,6 +20,7 @@ type ReceptionSink = Pick<RtpSessionSink, 'connect' | 'disconnect' | 'report'>;
 export class Reception {
   readonly #options: RtpSessionOptions;
   readonly #source: RemoteSource;
+  readonly #rtcp: RtcpSession;
   readonly #listeners: Listeners;
   readonly #sink: ReceptionSink;
   readonly #kinds = new Map<number, PacketKind>();
@@ -47,12 +49,13 @@ export class Reception {
 
   constructor(
     options: RtpSessionOptions,
-    source: RemoteSource,
+    { source, rtcp }: { readonly source: RemoteSource; readonly rtcp: RtcpSession },
     listeners: Listeners,
     sink: ReceptionSink,
   ) {
     this.#options = options;
     this.#source = source;
+    this.#rtcp = rtcp;
     this.#listeners = listeners;
     this.#sink = sink;
     this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.onKey(digit, durationMs));
@@ -133,7 +136,9 @@ export class Reception {
     counts.received += 1;
     this.#quietFrames = 0;
     const kind = this.#kinds.get(header.payloadType);
-    if (kind === undefined || kind === 'noise') return;
+    if (kind === undefined) return;
+    if (this.#envelope !== undefined) this.#rtcp.noteReceived(header, kind !== 'event');
+    if (kind === 'noise') return;
     this.#partner?.relayPacket(packet, header, kind);
     if (this.#envelope === undefined) return;
     const { payloadStart, payloadEnd, sequence, timestamp } = header;
@@ -148,8 +153,8 @@ export class Reception {
   }
 
   /**
-   * Handles RTCP, which we use only as a sign of life. Some far ends don't send any audio while the
-   * person is silent.
+   * Handles a report. It's also a sign of life, because some far ends don't send any audio while
+   * the person is silent.
    */
   receiveRtcp(datagram: Uint8Array, address: string, port: number): void {
     const packet = this.#srtp === undefined ? datagram : this.#srtp.unprotectRtcp(datagram);
@@ -160,6 +165,7 @@ export class Reception {
     const sender = readRtcpSender(packet);
     if (sender !== undefined && this.#source.reportsFrom(address, port, sender)) {
       this.#quietFrames = 0;
+      this.#rtcp.receive(packet);
     } else this.#options.counts.discarded += 1;
   }
 

@@ -33,6 +33,7 @@ export class RemoteSource {
   /** The far end's RTCP address, according to the SDP. */
   #rtcpAddress = '';
   #rtcpPort = 0;
+  #rtcpTarget = { address: '', port: 0 };
   /** The address that we send media to and accept it from. */
   #address = '';
   #port = 0;
@@ -95,8 +96,16 @@ export class RemoteSource {
 
   /** Sets the RTCP address from an offer or answer. */
   signalRtcp(address: string, port: number): void {
+    const isSame = address === this.#rtcpAddress && port === this.#rtcpPort;
     this.#rtcpAddress = address;
     this.#rtcpPort = port;
+    // Behind a NAT, what the far end's reports have shown us remains valid.
+    if (!isSame) this.#rtcpTarget = { address, port };
+  }
+
+  /** Where our reports go: to where the far end's reports come from (RFC 4961). */
+  get rtcpTarget(): { readonly address: string; readonly port: number } {
+    return this.#rtcpTarget;
   }
 
   /** Advances the clock by 20 ms. */
@@ -138,6 +147,12 @@ export class RemoteSource {
    * - Both host and SSRC match the audio, which means that a NAT has picked an unrelated port.
    */
   reportsFrom(address: string, port: number, ssrc: number): boolean {
+    const isTheirs = this.#mayReport(address, port, ssrc);
+    if (isTheirs) this.#rtcpTarget = { address, port };
+    return isTheirs;
+  }
+
+  #mayReport(address: string, port: number, ssrc: number): boolean {
     if (address === this.#rtcpAddress && port === this.#rtcpPort) return true;
     if (address !== this.#address) return false;
     if (port === this.#port || port === this.#port + 1) return true;

@@ -10,6 +10,8 @@ import type { RtpSenderOptions } from './rtp-sender.ts';
 
 export type RtpSessionSink = {
   send(packet: Uint8Array, port: number, address: string): void;
+  /** Sends a report. `isMultiplexed`: from the port from which `send` sends. */
+  sendRtcp(packet: Uint8Array, port: number, address: string, isMultiplexed: boolean): void;
   /**
    * Fixes the far end's address until `disconnect`. All packets are sent to this address, and the
    * sink may drop packets from any other address.
@@ -23,6 +25,12 @@ export type RtpSessionSink = {
 export type RtpSessionOptions = RtpSenderOptions & {
   readonly createDetector: CreateDetector;
   readonly inactivityFrames: number;
+  /** Names our side in RTCP, without saying who we are (RFC 7022). */
+  readonly cname: string;
+  /** Milliseconds since 1970. Default: the process's clock. */
+  readonly now?: () => number;
+  /** Spreads the reports. From 0 up to, but not including, 1. Default: `Math.random`. */
+  readonly random?: () => number;
   /** Ticks between two silence packets. See `SilencePacing`. */
   readonly silenceFrames: number;
   readonly scratch: RtpScratch;

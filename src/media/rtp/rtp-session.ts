@@ -5,9 +5,12 @@
 
 import { type AmdSettings, assertNever } from '../../calls/call-types.ts';
 import type { AudioEnvelope } from '../../calls/capture/capture.ts';
+import type { CallQuality } from '../../calls/life/call-quality.ts';
 import type { MediaCommand } from '../../calls/media.ts';
 import type { CallPlans } from '../../calls/plans/plans.ts';
 import { EnvelopeRecorder } from '../envelope-recorder.ts';
+import { tickMs } from '../playout/playout.ts';
+import { RtcpSession } from '../rtcp/rtcp-session.ts';
 import type { RemoteMedia } from '../sdp.ts';
 import type { SessionStream } from '../session-stream.ts';
 import { Listeners } from './listeners.ts';
@@ -16,21 +19,33 @@ import { RemoteSource } from './remote-source.ts';
 import type { RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import { Transmission } from './transmission.ts';
 
+const defaultClocks = {
+  now: () => performance.timeOrigin + performance.now(),
+  random: Math.random,
+};
+
 export class RtpSession {
   readonly #reception: Reception;
   readonly #listeners: Listeners;
   readonly #transmission: Transmission;
+  readonly #rtcp: RtcpSession;
+  readonly #source = new RemoteSource();
+  #remote: RemoteMedia | undefined;
   #envelope: EnvelopeRecorder | undefined;
 
   constructor(options: RtpSessionOptions, sink: RtpSessionSink) {
-    const source = new RemoteSource();
+    const source = this.#source;
+    this.#rtcp = new RtcpSession({ ...defaultClocks, tickMs, ...options }, (packet) =>
+      this.#sendReport(packet, sink),
+    );
     this.#transmission = new Transmission(options, {
       send: (packet) => sink.send(packet, source.port, source.address),
+      onSent: (bytes) => this.#rtcp.noteSent(bytes),
       onPlayback: (report) => this.#listeners.onPlayback(report),
       onKeysSent: (report) => sink.report({ kind: 'keysSent', report }),
     });
     this.#listeners = new Listeners(options, this.#transmission, sink);
-    this.#reception = new Reception(options, source, this.#listeners, sink);
+    this.#reception = new Reception(options, { source, rtcp: this.#rtcp }, this.#listeners, sink);
   }
 
   get streaming(): SessionStream {
@@ -55,6 +70,7 @@ export class RtpSession {
 
   /** Applies the far end's description from early media, the answer, or a later re-offer. */
   applyRemote(remote: RemoteMedia, phase: 'early' | 'answer'): void {
+    this.#remote = remote;
     if (phase === 'answer') this.#envelope ??= new EnvelopeRecorder();
     const mayHaveMoved = this.#reception.apply(remote, this.#envelope);
     if (this.#envelope !== undefined) {
@@ -82,10 +98,13 @@ export class RtpSession {
     // Run the reception first, so that a plan's reply to a beep goes out in the same tick.
     this.#reception.tick(isInTime);
     this.#transmission.tick(isInTime);
+    if (this.#isAnswered) this.#rtcp.tick(this.#transmission.timestamp);
     this.streaming.tick();
   }
 
-  execute(command: Exclude<MediaCommand, { kind: 'stream' | 'requestEnvelope' }>): void {
+  execute(
+    command: Exclude<MediaCommand, { kind: 'stream' | 'requestEnvelope' | 'requestQuality' }>,
+  ): void {
     switch (command.kind) {
       case 'detect':
         this.startDetection(command.settings, command.plans);
@@ -129,6 +148,27 @@ export class RtpSession {
 
   stopPlayback(): void {
     this.#transmission.stop();
+  }
+
+  /** Sends the last report. */
+  end(): void {
+    if (this.#isAnswered) this.#rtcp.end(this.#transmission.timestamp);
+  }
+
+  /** @returns how the call sounds. Undefined if the far end hasn't sent any audio. */
+  quality(): CallQuality | undefined {
+    return this.#rtcp.quality();
+  }
+
+  get #isAnswered(): boolean {
+    return this.#envelope !== undefined;
+  }
+
+  #sendReport(packet: Uint8Array, sink: RtpSessionSink): void {
+    if (this.#remote === undefined || this.#remote.addressWithheld) return;
+    const { address, port } = this.#source.rtcpTarget;
+    const { isMultiplexed = false } = this.#remote.rtcp;
+    sink.sendRtcp(this.#transmission.protectRtcp(packet), port, address, isMultiplexed);
   }
 
   /** @returns the loudness of both sides since the answer. Undefined before the answer. */

@@ -1,6 +1,4 @@
-// One call's UDP sockets: RTP on the even port, and RTCP on the odd port above it. We never send
-// RTCP, but we keep its port open for three reasons: the far end's reports are a sign of life, the
-// far end doesn't get ICMP errors, and no other program can bind the port.
+// One call's UDP sockets: RTP on the even port, and RTCP on the odd port above it.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';
@@ -79,6 +77,12 @@ export class RtpSockets {
   send(packet: Uint8Array, port: number, address: string): void {
     if (this.#connected) this.#rtp.send(packet);
     else this.#rtp.send(packet, port, address);
+  }
+
+  /** Sends a report. `isMultiplexed`: from the port of RTP. */
+  sendRtcp(packet: Uint8Array, port: number, address: string, isMultiplexed: boolean): void {
+    if (isMultiplexed) this.send(packet, port, address);
+    else this.#rtcp.send(packet, port, address);
   }
 
   /**

@@ -17,6 +17,8 @@ import type { PacketKind, RtpCounts, RtpSessionOptions } from './rtp-session-por
 
 type TransmissionSink = {
   send(packet: Uint8Array): void;
+  /** Counts a packet, without the tag of SRTP. */
+  onSent(bytes: number): void;
   onPlayback(report: PlaybackReport): void;
   onKeysSent(report: KeysSent): void;
 };
@@ -58,6 +60,16 @@ export class Transmission {
    */
   get soundPower(): number {
     return this.#soundPower;
+  }
+
+  /** The current timestamp of our packets. */
+  get timestamp(): number {
+    return this.#sender.clockTimestamp;
+  }
+
+  /** Encrypts a report, if the audio is encrypted. */
+  protectRtcp(report: Uint8Array): Uint8Array {
+    return this.#srtp?.protectRtcp(report) ?? report;
   }
 
   /** True if there's nothing but silence to send. */
@@ -163,6 +175,7 @@ export class Transmission {
 
   #sendPart(packet: Uint8Array): void {
     this.#counts.sent += 1;
+    this.#sink.onSent(packet.length);
     this.#sink.send(this.#srtp?.protect(packet) ?? packet);
   }
 }

@@ -26,10 +26,11 @@ function openLeg(keys?: SrtpKeys) {
         throw new Error('no detection in this test');
       },
       ...{ inactivityFrames: 1_000, silenceFrames: 1, scratch: createRtpScratch(), counts },
-      ...{ ssrc: 0xcafe, firstSequence: 32_767, firstTimestamp: 7 },
+      ...{ ssrc: 0xcafe, firstSequence: 32_767, firstTimestamp: 7, cname: 'us' },
     },
     {
       send: (packet) => sent.push(packet.slice()),
+      sendRtcp: () => undefined,
       connect: () => undefined,
       disconnect: () => undefined,
       report: () => undefined,

@@ -40,6 +40,9 @@ export class SessionBench {
   }[] = [];
   /** `connect <address>:<port>` and `disconnect`, in order. */
   readonly connections: string[] = [];
+  readonly reports: { readonly packet: Uint8Array; readonly to: string }[] = [];
+  /** The clock, in milliseconds since 1970. */
+  nowMs = 1_780_000_000_000;
   readonly amd: AmdEvent[] = [];
   readonly dtmf: string[] = [];
   readonly playbacks: PlaybackReport[] = [];
@@ -66,6 +69,7 @@ export class SessionBench {
         ssrc: 0xcafe,
         firstSequence: 65_535,
         firstTimestamp: 2 ** 32 - 160,
+        ...{ cname: 'us', now: () => this.nowMs, random: () => 0.5 },
       },
       {
         send: (packet, port, address) => {
@@ -83,6 +87,8 @@ export class SessionBench {
             payload: [...packet.subarray(12)],
           });
         },
+        sendRtcp: (packet, port, address) =>
+          this.reports.push({ packet, to: `${address}:${port}` }),
         connect: (port, address) => this.connections.push(`connect ${address}:${port}`),
         disconnect: () => this.connections.push('disconnect'),
         report: (event) => this.#note(event),
@@ -114,6 +120,7 @@ export class SessionBench {
       case 'connected':
       case 'envelope':
       case 'failed':
+      case 'quality':
       case 'stream':
         throw new Error(`a session does not report ${event.kind}`);
     }
@@ -153,6 +160,9 @@ export class SessionBench {
   }
 
   tick(count: number): void {
-    for (let tick = 0; tick < count; tick += 1) this.session.tick(true);
+    for (let tick = 0; tick < count; tick += 1) {
+      this.nowMs += 20;
+      this.session.tick(true);
+    }
   }
 }

@@ -1,0 +1,174 @@
+// One leg's RTCP (RFC 3550, section 6). Every few seconds we report what we've sent and what we've
+// heard, because some carriers hang up on a far end that sends no RTCP. From the far end's reports
+// and our own counts we know how the call sounds on both sides.
+
+import type { CallQuality } from '../../calls/life/call-quality.ts';
+import type { RtpHeader } from '../rtp/rtp-packet.ts';
+import { ReceptionStatistics } from './reception-statistics.ts';
+import { middleOf, ntpTimeOf, readReports, type TheirReport, writeReport } from './rtcp-packets.ts';
+import { meanOpinionScore, rFactor } from './voice-quality.ts';
+
+/** RFC 3550, section 6.2: 5 s for two members, half of it before the first report. */
+const intervalMs = 5_000;
+/** The interval varies by half in each direction, so that calls don't report in step. */
+const variation = 0.5;
+const unitsPerSecond = 65_536;
+const unitsPerMs = 8;
+/**
+ * Time that we add to the network's: a frame of 20 ms on each side, and 40 ms in the jitter buffer.
+ */
+const ownDelayMs = 80;
+/** Assumed one-way delay of a far end that doesn't report. */
+const usualDelayMs = 50;
+/** RTP's fixed header isn't part of the bytes that a report counts. */
+const rtpHeaderBytes = 12;
+/** Senders whose packets count. One follows another when a call is transferred. */
+const maxSenders = 8;
+
+export type RtcpOptions = {
+  readonly ssrc: number;
+  readonly cname: string;
+  readonly tickMs: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** From 0 up to, but not including, 1. */
+  readonly random: () => number;
+};
+
+export class RtcpSession {
+  readonly #options: RtcpOptions;
+  readonly #send: (packet: Uint8Array) => void;
+  readonly #senders: ReceptionStatistics[] = [];
+  readonly #sent = { packets: 0, bytes: 0, packetsReported: 0 };
+  #ticksLeft: number;
+  #lastHeard: { readonly middle: number; readonly atMs: number } | undefined;
+  #theirs: TheirReport['heard'];
+  #roundTripMs: number | undefined;
+
+  constructor(options: RtcpOptions, send: (packet: Uint8Array) => void) {
+    this.#options = options;
+    this.#send = send;
+    this.#ticksLeft = this.#nextInterval() / 2;
+  }
+
+  /** Counts a packet from the far end. */
+  noteReceived({ ssrc, sequence, timestamp }: RtpHeader, isAudio: boolean): void {
+    this.#senderOf(ssrc)?.note(sequence, timestamp, isAudio, this.#options.now());
+  }
+
+  #senderOf(ssrc: number): ReceptionStatistics | undefined {
+    const last = this.#senders.at(-1);
+    if (last?.ssrc === ssrc) return last;
+    if (this.#senders.length === maxSenders) return undefined;
+    const sender = new ReceptionStatistics(ssrc);
+    this.#senders.push(sender);
+    return sender;
+  }
+
+  /** Counts a packet that we've sent, without the tag of SRTP. */
+  noteSent(packetBytes: number): void {
+    this.#sent.packets += 1;
+    this.#sent.bytes += packetBytes - rtpHeaderBytes;
+  }
+
+  /** Reads a compound packet that comes from the far end. */
+  receive(datagram: Uint8Array): void {
+    const now = this.#options.now();
+    const { sentAt, heard } = readReports(datagram, this.#options.ssrc);
+    if (sentAt !== undefined) this.#lastHeard = { middle: sentAt, atMs: now };
+    if (heard === undefined) return;
+    this.#theirs = heard;
+    if (heard.lastReport === 0) return;
+    const units = middleOf(ntpTimeOf(now)) - heard.lastReport - heard.sinceLastReport;
+    const roundTripMs = ((units >>> 0) / unitsPerSecond) * 1_000;
+    // A clock that was set, or a report that isn't true.
+    if (roundTripMs < 10_000) this.#roundTripMs = roundTripMs;
+  }
+
+  /** Advances by one tick. `rtpTimestamp` is the current one of the packets that we send. */
+  tick(rtpTimestamp: number): void {
+    this.#ticksLeft -= 1;
+    if (this.#ticksLeft > 0) return;
+    this.#ticksLeft = this.#nextInterval();
+    this.#report(rtpTimestamp, false);
+  }
+
+  /** Sends the last report, with a BYE (section 6.6). */
+  end(rtpTimestamp: number): void {
+    this.#report(rtpTimestamp, true);
+  }
+
+  /** @returns undefined if the far end hasn't sent any audio */
+  quality(): CallQuality | undefined {
+    const expected = sum(this.#senders, (sender) => sender.expected);
+    if (expected === 0) return undefined;
+    const received = sum(this.#senders, (sender) => sender.received);
+    const lossPercent = (100 * (expected - received)) / expected;
+    const roundTripMs = this.#roundTripMs;
+    const delayMs = (roundTripMs === undefined ? usualDelayMs : roundTripMs / 2) + ownDelayMs;
+    const r = rFactor(lossPercent, delayMs);
+    const theirs = this.#theirs;
+    return {
+      lossPercent: rounded(lossPercent, 2),
+      jitterMs: rounded(this.#meanJitterMs(), 1),
+      ...(roundTripMs !== undefined && { roundTripMs: rounded(roundTripMs, 0) }),
+      rFactor: rounded(r, 1),
+      mos: rounded(meanOpinionScore(r), 2),
+      ...(theirs !== undefined && {
+        remote: {
+          lossPercent: rounded(this.#lossOfOurs(theirs), 2),
+          jitterMs: rounded(theirs.jitter / unitsPerMs, 1),
+        },
+      }),
+    };
+  }
+
+  #meanJitterMs(): number {
+    const received = sum(this.#senders, (sender) => sender.received);
+    return sum(this.#senders, (sender) => (sender.meanJitterMs * sender.received) / received);
+  }
+
+  #lossOfOurs({ packetsLost }: NonNullable<TheirReport['heard']>): number {
+    const { packets } = this.#sent;
+    return packets === 0 ? 0 : Math.min(100, (100 * Math.max(0, packetsLost)) / packets);
+  }
+
+  #report(rtpTimestamp: number, isLast: boolean): void {
+    const { ssrc, cname, now } = this.#options;
+    const at = now();
+    const sender = this.#senders.at(-1);
+    const { packets, bytes, packetsReported } = this.#sent;
+    const heard = this.#lastHeard;
+    this.#sent.packetsReported = packets;
+    const report = writeReport({
+      ...{ ssrc, cname, isLast },
+      ...(packets > packetsReported && {
+        sent: { at: ntpTimeOf(at), rtpTimestamp, packets, bytes },
+      }),
+      ...(sender !== undefined && {
+        received: {
+          ...{ ssrc: sender.ssrc, ...sender.report(), lastReport: heard?.middle ?? 0 },
+          sinceLastReport:
+            heard === undefined
+              ? 0
+              : Math.round(((at - heard.atMs) / 1_000) * unitsPerSecond) >>> 0,
+        },
+      }),
+    });
+    this.#send(report);
+  }
+
+  /** In ticks. */
+  #nextInterval(): number {
+    const { random, tickMs } = this.#options;
+    return (intervalMs * (1 - variation + 2 * variation * random())) / tickMs;
+  }
+}
+
+function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}
