@@ -171,11 +171,11 @@ function connectObservers(
     },
     onOffTheWire: (callId) => out.noteLegsGone(callId),
   });
-  registry.onEnded((callId, end, { request }) => {
+  registry.onEnded((callId, { end, quality }, { request }) => {
     taking.onEnded(callId);
     commands.onEnded(callId);
     out.machineEnded(callId);
-    if (end !== undefined) metrics.callEnded(end, request);
+    if (end !== undefined) metrics.callEnded(end, { ...request, mos: quality?.mos });
   });
 }
 

@@ -2,14 +2,19 @@
 // suggest that the carrier or the callee takes the calls for spam, and by the share of calls that
 // carriers block.
 
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type CallEnd, endsOfAllKinds, faultOf } from '../calls/life/call-outcome.ts';
 import { CallerBlocks } from './caller-blocks.ts';
 
 export type End = Pick<CallEnd, 'outcome' | 'sipStatus' | 'facts'>;
 
-/** The call's trunk, or undefined if the call needed none, and its caller ID. */
-export type EndedCall = { readonly trunk?: string | undefined; readonly caller?: string };
+/** `trunk` is undefined if the call needed none. */
+export type EndedCall = {
+  readonly trunk?: string | undefined;
+  readonly caller?: string;
+  /** How the call sounded (1 to 4.5). Undefined if nothing was heard of the person. */
+  readonly mos?: number | undefined;
+};
 
 /**
  * 603 means that the callee declines, but carriers in the United States also send it for calls that
@@ -58,6 +63,13 @@ export function callMetrics(registry: Registry): CallMetrics {
     labelNames: ['trunk', 'cause'],
     registers,
   });
+  const sounded = new Histogram({
+    name: 'offhook_call_mos',
+    help: 'How answered calls on a trunk sounded: mean opinion score, 1 (bad) to 4.5',
+    labelNames: ['trunk'],
+    buckets: [1.5, 2, 2.5, 3, 3.5, 3.8, 4, 4.2, 4.3, 4.4],
+    registers,
+  });
   const callers = new CallerBlocks();
   new Gauge({
     name: 'offhook_trunk_caller_blocked_ratio',
@@ -76,16 +88,18 @@ export function callMetrics(registry: Registry): CallMetrics {
       known.add(trunk);
       for (const sip_status of countedStatuses) onTrunk.inc({ trunk, sip_status }, 0);
       for (const cause of countedCauses) byCause.inc({ trunk, cause }, 0);
+      sounded.zero({ trunk });
     }
   };
   return {
     knowTrunks,
-    ended(end, { trunk, caller }) {
+    ended(end, { trunk, caller, mos }) {
       ended.inc(labelsOf(end));
       if (trunk === undefined) return;
       knowTrunks([trunk]);
       onTrunk.inc({ trunk, sip_status: statusLabel(end.sipStatus) });
       byCause.inc({ trunk, cause: causeLabel(end.facts?.cause?.q850) });
+      if (mos !== undefined) sounded.observe({ trunk }, mos);
       // The gateway's own failures say nothing about the caller ID.
       if (caller === undefined || faultOf(end) === 'gateway') return;
       callers.note(trunk, caller, end.outcome === 'blocked', performance.now());

@@ -20,6 +20,17 @@ test('calls are counted by Q.850 cause, with a bounded number of labels', async 
   ]);
 });
 
+test('how calls sounded is counted for each trunk', async () => {
+  const metrics = createMetrics();
+  metrics.callEnded({ outcome: 'completed' }, { trunk: 'carrier', mos: 4.34 });
+  metrics.callEnded({ outcome: 'completed' }, { trunk: 'carrier', mos: 2.2 });
+  metrics.callEnded({ outcome: 'busy' }, { trunk: 'carrier' });
+
+  const text = await metrics.render();
+  expect(text).toContain('offhook_call_mos_bucket{le="2.5",trunk="carrier"} 1\n');
+  expect(text).toContain('offhook_call_mos_count{trunk="carrier"} 2\n');
+});
+
 describe('the share of blocked calls', () => {
   test('is that of the worst caller ID on each trunk, and names no number', async () => {
     const gateways = [{ trunk: 'idle', gateway: 'sip.example', isUp: true }];

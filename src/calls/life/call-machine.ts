@@ -247,7 +247,7 @@ export const callMachine = callSetup.createMachine({
     pressing: 0,
     transfers: 0,
   }),
-  output: ({ context }) => ({ end: context.end }),
+  output: ({ context: { end, quality } }) => ({ end, quality }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
   on: {
     'line.acceptsKeys': { actions: noteAcceptsKeys },

@@ -12,6 +12,7 @@ import { transferObstacle } from '../transfer/transfer-effects.ts';
 import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
 import type { CallActor } from './call-machine.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
+import type { CallQuality } from './call-quality.ts';
 import type { CallLimits, CallMachineEvent } from './call-setup.ts';
 
 /** Without `untilTurn`, because `start` receives a separate turn for each call. */
@@ -22,7 +23,15 @@ export type CallRegistryOptions = {
   readonly maxConcurrent: number;
 };
 
-type EndListener = (callId: CallId, end: CallEnd | undefined, call: AcceptedCall) => void;
+/** What the machine knows at its end. Undefined members: the call was lost, or nothing was heard. */
+type CallOutput = {
+  readonly end: CallEnd | undefined;
+  readonly quality: CallQuality | undefined;
+};
+
+const lostOutput: CallOutput = { end: undefined, quality: undefined };
+
+type EndListener = (callId: CallId, output: CallOutput, call: AcceptedCall) => void;
 
 /** One of this process's calls, as command handlers see it. */
 export type LiveCall = {
@@ -78,13 +87,13 @@ export class CallRegistry {
     });
     this.#calls.set(call.callId, actor);
     actor.subscribe({
-      complete: () => this.#remove(call.callId, actor.getSnapshot().output?.end),
+      complete: () => this.#remove(call.callId, actor.getSnapshot().output),
       error: (error: unknown) => {
         // This is a bug in the machine. Recovery will record the call's end. XState keeps a failed
         // machine's children running, so we have to close the line here.
         actor.getSnapshot().children.line?.send({ type: 'close' });
         this.#ports.logger.error({ err: error, callId: call.callId }, 'call machine failed');
-        this.#remove(call.callId, undefined);
+        this.#remove(call.callId);
       },
     });
     actor.start();
@@ -136,17 +145,17 @@ export class CallRegistry {
   discardAll(): void {
     for (const [callId, actor] of this.#calls) {
       actor.stop();
-      this.#remove(callId, undefined);
+      this.#remove(callId);
     }
   }
 
-  #remove(callId: CallId, end: CallEnd | undefined): void {
+  #remove(callId: CallId, output: CallOutput = lostOutput): void {
     const actor = this.#calls.get(callId);
     if (actor === undefined) return;
     this.#calls.delete(callId);
     this.#turns.delete(callId);
     const { call } = actor.getSnapshot().context;
-    for (const listener of this.#endListeners) listener(callId, end, call);
+    for (const listener of this.#endListeners) listener(callId, output, call);
     this.#removals.notify();
   }
 }

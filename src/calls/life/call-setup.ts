@@ -14,6 +14,7 @@ import type { Transfer, TransferFallback, TransferRequest } from '../transfer/tr
 import type { TransferReport } from '../transfer/transfer-report.ts';
 import type { CallProgress, Sequences } from './call-events.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
+import type { CallQuality } from './call-quality.ts';
 import type { CallStep } from './call-step.ts';
 
 /**
@@ -239,7 +240,7 @@ export const callSetup = setup({
     events: CallMachineEvent;
     input: CallMachineInput;
     children: { line: 'line' };
-    output: { readonly end: CallEnd | undefined };
+    output: { readonly end: CallEnd | undefined; readonly quality: CallQuality | undefined };
   },
   actors: {
     line: fromCallback<LineCommand, AcceptedCall>(notProvided('line')),

@@ -55,7 +55,7 @@ function rig(maxConcurrent = 10) {
       maxConcurrent,
     },
   );
-  registry.onEnded((_callId, end) => outcomes.push(end?.outcome));
+  registry.onEnded((_callId, { end }) => outcomes.push(end?.outcome));
   /** Starts calls as `CallTaking` does. */
   const start = (turn?: Turn): AcceptedCall => {
     const call = acceptedCall({ acceptedAt: new Date() });
