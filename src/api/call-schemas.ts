@@ -12,6 +12,7 @@ import {
 } from '../calls/contract/call-words.ts';
 import { inRange, timestamp } from '../calls/contract/timestamp.ts';
 import { amdEvent, amdEventNames } from '../calls/detection/amd-event.ts';
+import { callQuality } from '../calls/life/call-quality.ts';
 import { connectedIdentity, endFactMembers } from '../calls/life/end-facts.ts';
 import { identifier } from '../lib/ids.ts';
 import { botId } from './dialout/dialout-schema.ts';
@@ -128,6 +129,9 @@ export const callSummarySchema = z
     endedAt: timestamp.optional(),
     ...endFactMembers,
     connectedIdentity: connectedIdentity.optional(),
+    quality: callQuality
+      .optional()
+      .describe('how the call sounded; absent until its end, and if no audio arrived'),
   })
   .meta({ id: 'CallSummary', examples: [summaryExample] });
 

@@ -9,6 +9,7 @@ import type {
   InteractionStatus,
 } from '../calls/contract/call-words.ts';
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
+import type { CallQuality } from '../calls/life/call-quality.ts';
 import type { EndFacts } from '../calls/life/end-facts.ts';
 import type { LocalDay } from '../lib/local-days.ts';
 
@@ -52,6 +53,8 @@ export type CallSummary = {
   readonly endedAt?: string;
   /** The identity of whoever was reached, as the carrier stated it. */
   readonly connectedIdentity?: string;
+  /** How the call sounded. Undefined until its end, and if no audio arrived. */
+  readonly quality?: CallQuality;
 } & EndFacts;
 
 export type TimelineEntry = {

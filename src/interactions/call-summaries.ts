@@ -4,6 +4,7 @@ import type { DialTarget } from '../calls/call-types.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
 import { faultOf } from '../calls/life/call-outcome.ts';
+import type { CallQuality } from '../calls/life/call-quality.ts';
 import { type EndFacts, endFactsIn } from '../calls/life/end-facts.ts';
 import { uriOfTarget } from '../calls/target/dial-target.ts';
 import type { CallColumns } from '../store/calls/call-rows.ts';
@@ -33,7 +34,9 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
   readonly answered_at: Date | null;
   readonly ended_at: Date | null;
   /** Null while the call hasn't ended. Members that the end doesn't have are null. */
-  readonly end_facts: Nullable<EndFacts & { readonly connectedIdentity?: string }> | null;
+  readonly end_facts: Nullable<
+    EndFacts & { readonly connectedIdentity?: string; readonly quality?: CallQuality }
+  > | null;
 };
 
 type Nullable<Facts> = { readonly [Name in keyof Facts]?: Facts[Name] | null };
@@ -47,13 +50,14 @@ const amdEvents = sql`
   end`;
 
 /**
- * What the carrier said about the end. The terminal event has it, and its key is known, so each
+ * What the carrier said about the end, and how the call sounded. The terminal event has it, and its key is known, so each
  * call of a page costs one look-up, and the calls' table needs no columns that are mostly empty.
  */
 const endFacts = sql`
   case when ended_at is not null then (
     select json_build_object('cause', data->'cause', 'retryAfterS', data->'retryAfterS',
-      'warning', data->'warning', 'block', data->'block', 'connectedIdentity', data->'connectedIdentity')
+      'warning', data->'warning', 'block', data->'block', 'connectedIdentity', data->'connectedIdentity',
+      'quality', data->'quality')
     from call_events e
     where e.day = calls.day and e.call_id = calls.call_id and e.event_sequence = calls.last_event_sequence)
   end`;
@@ -125,7 +129,7 @@ export function toSummary(row: SummaryColumns): CallSummary {
 }
 
 function factsOf({ end_facts }: SummaryColumns) {
-  const { connectedIdentity, cause, retryAfterS, warning, block } = end_facts ?? {};
+  const { connectedIdentity, cause, retryAfterS, warning, block, quality } = end_facts ?? {};
   return {
     ...endFactsIn({
       ...(cause == null ? {} : { cause }),
@@ -134,6 +138,7 @@ function factsOf({ end_facts }: SummaryColumns) {
       ...(block == null ? {} : { block }),
     }),
     ...(connectedIdentity == null ? {} : { connectedIdentity }),
+    ...(quality == null ? {} : { quality }),
   };
 }
 

@@ -115,6 +115,7 @@ function Facts({ call }) {
     ['Warning', call.warning],
     ['Retry after', call.retryAfterS !== undefined ? `${call.retryAfterS} s` : undefined],
     ['Reached', call.connectedIdentity],
+    ['Sounded', call.quality && qualityWords(call.quality)],
     ['Position in the queue', call.queuePosition],
     ['From', call.caller],
     ['Bot', call.botId],
@@ -133,6 +134,13 @@ function Facts({ call }) {
           html`<div class=${name === 'Call id' ? 'long' : ''}><dt>${name}</dt><dd>${value}</dd></div>`,
       )}
   </dl>`;
+}
+
+function qualityWords({ mos, lossPercent, jitterMs, roundTripMs, remote }) {
+  const parts = [`MOS ${mos}`, `${lossPercent}% lost`, `jitter ${jitterMs} ms`];
+  if (roundTripMs !== undefined) parts.push(`round trip ${roundTripMs} ms`);
+  if (remote !== undefined) parts.push(`${remote.lossPercent}% of ours lost`);
+  return parts.join(' · ');
 }
 
 function causeWords({ q850, sip, text }) {
