@@ -50,8 +50,9 @@ const amdEvents = sql`
   end`;
 
 /**
- * What the carrier said about the end, and how the call sounded. The terminal event has it, and its key is known, so each
- * call of a page costs one look-up, and the calls' table needs no columns that are mostly empty.
+ * What the carrier said about the end, and how the call sounded. The terminal event has it, and its
+ * key is known. So each call of a page costs one look-up, and the calls' table needs no columns
+ * that are mostly empty.
  */
 const endFacts = sql`
   case when ended_at is not null then (

@@ -76,6 +76,7 @@ describe('the metrics of media', () => {
       'offhook_media_frames_late_total 12',
       'offhook_media_ticks_late_total 3',
       'offhook_rtp_packets_discarded_total 8',
+      'offhook_rtp_packets_forged_total 5',
       'offhook_rtp_packets_late_total 7',
       'offhook_rtp_packets_received_total 900',
       'offhook_rtp_packets_sent_total 800',

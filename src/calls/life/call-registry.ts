@@ -23,7 +23,7 @@ export type CallRegistryOptions = {
   readonly maxConcurrent: number;
 };
 
-/** What the machine knows at its end. Undefined members: the call was lost, or nothing was heard. */
+/** `end` is undefined if the call was lost, and `quality` if nothing was heard of the person. */
 type CallOutput = {
   readonly end: CallEnd | undefined;
   readonly quality: CallQuality | undefined;

@@ -42,7 +42,7 @@ export type OurReport = {
   /** Undefined as long as nothing has arrived. */
   readonly received?: ReceptionReport & {
     readonly ssrc: number;
-    /** `middleOf` the far end's last report, and how long ago it arrived, in 65536ths of a second. */
+    /** `middleOf` the far end's last report, and how long ago it arrived (in 65536ths of 1 s). */
     readonly lastReport: number;
     readonly sinceLastReport: number;
   };
