@@ -31,8 +31,8 @@ const defaultSecret = 'cymru';
 
 /**
  * Starts the embedded engine, or a real drachtio-server if TEST_DRACHTIO names its program. That
- * has fixed timers and its own log, so it ignores `timers`, `clock` and `logger`. A test that must not
- * wait for real timers is `onlyEmbedded`. If `tls` names a trunk, it gets a TLS contact, which
+ * has fixed timers and its own log, so it ignores `timers`, `clock` and `logger`. A test that must
+ * not wait for real timers is `onlyEmbedded`. If `tls` names a trunk, it gets a TLS contact, which
  * verifies no certificate.
  */
 export async function startEngine(options: Partial<SipEngineOptions> = {}): Promise<TestEngine> {
