@@ -59,8 +59,8 @@ describe('the page that compares the engines', () => {
   test('has a row for each trial', () => {
     const tried = table.filter(({ heldBy }) => heldBy.startsWith('trial'));
 
-    expect(tried.map(({ cells: [name] }) => name).sort()).toEqual(
-      [...Object.keys(allTrials), ...Object.keys(embeddedTrials)].sort(),
+    expect(new Set(tried.map(({ cells: [name] }) => name))).toEqual(
+      new Set([...Object.keys(allTrials), ...Object.keys(embeddedTrials)]),
     );
   });
 

@@ -145,8 +145,8 @@ async function connect(srf: SrfCallee, engine: SipEngine, secret: string): Promi
 }
 
 /**
- * `sip:+12025550100;ext=7@127.0.0.1:5070;user=phone` → `+12025550100;ext=7`. Returns an empty string
- * if the URI has no user part.
+ * `sip:+12025550100;ext=7@127.0.0.1:5070;user=phone` → `+12025550100;ext=7`. Returns an empty
+ * string if the URI has no user part.
  */
 function userOf(uri: string): string {
   return /^sips?:([^@:?]*)(?::[^@]*)?@/i.exec(uri)?.[1] ?? '';

@@ -19,27 +19,16 @@ function withBoundedReason<Reasoned extends { readonly reason: string }>(of: Rea
 }
 
 export function boundedLegEvent(event: LegEvent): LegEvent {
-  switch (event.kind) {
-    case 'attemptFailed':
-      return { ...event, attempt: withBoundedReason(event.attempt) };
-    case 'provisional':
-      return withBoundedReason(event);
-    case 'failed':
-      return { ...event, failure: withBoundedReason(event.failure) };
-    case 'ended':
-      return { ...event, end: withBoundedReason(event.end) };
-    default:
-      return event;
+  if (event.kind === 'provisional') return withBoundedReason(event);
+  if (event.kind === 'failed') return { ...event, failure: withBoundedReason(event.failure) };
+  if (event.kind === 'ended') return { ...event, end: withBoundedReason(event.end) };
+  if (event.kind === 'attemptFailed') {
+    return { ...event, attempt: withBoundedReason(event.attempt) };
   }
+  return event;
 }
 
 export function boundedReferEvent(event: ReferEvent): ReferEvent {
-  switch (event.kind) {
-    case 'failed':
-      return { ...event, failure: withBoundedReason(event.failure) };
-    case 'unheard':
-      return withBoundedReason(event);
-    default:
-      return event;
-  }
+  if (event.kind === 'failed') return { ...event, failure: withBoundedReason(event.failure) };
+  return event.kind === 'unheard' ? withBoundedReason(event) : event;
 }
