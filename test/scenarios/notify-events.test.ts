@@ -138,7 +138,7 @@ describe('notifications', { concurrent: true, timeout: 120_000 }, () => {
     const end = ['callDuration', 'duration', 'callDurationMs', 'callDisconnectTime', 'sessionId'];
     expect(all.map((body) => Object.keys(body))).toEqual([
       [...first, ...durations, ...last],
-      [...first, ...durations, ...end, 'outcome', ...last],
+      [...first, ...durations, ...end, 'outcome', 'quality', 'cause', ...last],
     ]);
     expect(all.map(({ status, sequence }) => [status, sequence])).toEqual([
       ['Answered', 1],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Certificate } from './certificates.ts';
 import { eventually } from './eventually.ts';
-import { freePortRange } from './free-port.ts';
+import { freePortPair } from './free-port.ts';
 import { keepLog } from './gateway-logs.ts';
 import { keepProgram } from './kept-program.ts';
 
@@ -29,8 +29,7 @@ const modules = ['g711', 'srtp', 'aubridge', 'account'];
 export async function startBaresip(options: BaresipOptions): Promise<Baresip> {
   const folder = await mkdtemp(join(tmpdir(), 'offhook-baresip-'));
   // baresip listens for TLS on the port after that for UDP and TCP.
-  const ports = await freePortRange(2);
-  const port = ports.portMin + 1;
+  const port = (await freePortPair()) + 1;
   const { certificate } = options;
   const pair = await Promise.all([certificate.cert, certificate.key].map((path) => readFile(path)));
   const logFile = join(folder, 'log');
@@ -54,7 +53,6 @@ export async function startBaresip(options: BaresipOptions): Promise<Baresip> {
     async [Symbol.asyncDispose]() {
       await baresip.end();
       last = await log();
-      await ports[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -38,6 +38,17 @@ export async function freeUdpPort(): Promise<number> {
   throw new Error('no free port');
 }
 
+/** Returns a port that is free on UDP and TCP, as is the one after it. */
+export async function freePortPair(): Promise<number> {
+  for (let count = 0; count < tries; count += 1) {
+    const port = await freeUdpPort();
+    if ((await claim(port + 1 + claimOffset)) !== undefined && (await isFree(port + 1))) {
+      return port;
+    }
+  }
+  throw new Error('no two free ports in a row');
+}
+
 /** A range of ports that is ours until we dispose of it or the process ends. */
 export type PortRange = AsyncDisposable & { readonly portMin: number; readonly portMax: number };
 
