@@ -7,7 +7,7 @@ import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { powerOf } from '../g711.ts';
 import { SoundPlayer } from '../playout/sound-player.ts';
 import type { RemoteMedia } from '../sdp.ts';
-import { type SrtpSender, senderFor } from '../srtp/srtp-sender.ts';
+import { SrtpCounters, type SrtpSender, senderFor } from '../srtp/srtp-sender.ts';
 import { KeySender } from './key-sender.ts';
 import { PacketSplitter } from './packet-splitter.ts';
 import { type RtpHeader, rtpHeaderBytes } from './rtp-packet.ts';
@@ -42,6 +42,7 @@ export class Transmission {
   #envelope: EnvelopeRecorder | undefined;
   /** Undefined unless the audio is encrypted. */
   #srtp: SrtpSender | undefined;
+  readonly #srtpCounters = new SrtpCounters();
   readonly #splitter = new PacketSplitter((packet) => this.#sendPart(packet));
   #soundPower = 0;
 
@@ -81,7 +82,7 @@ export class Transmission {
   apply(remote: RemoteMedia, envelope: EnvelopeRecorder, mayHaveMoved: boolean): void {
     this.#remote = remote;
     this.#envelope = envelope;
-    this.#srtp = senderFor(remote.srtp?.ours, this.#srtp);
+    this.#srtp = senderFor(remote.srtp?.ours, this.#srtp, this.#srtpCounters);
     if (mayHaveMoved) this.#silence.restart();
   }
 

@@ -24,7 +24,7 @@ const maxSenders = 8;
 /** Why a packet isn't heard. */
 export type Rejection = 'malformed' | 'forged' | 'replayed';
 
-/** Like `senderFor`, for what we receive. */
+/** The receiver for a description's key. An unchanged key keeps its receiver. */
 export function receiverFor(
   key: SrtpKey | undefined,
   before: SrtpReceiver | undefined,
@@ -52,7 +52,7 @@ export class SrtpReceiver {
 
   /**
    * Continues with another key. The rollover counters of RTP go on as long as the SSRCs stay the
-   * same. The index of RTCP is in each packet, and begins anew with the key.
+   * same. The index of RTCP is in each packet, so it needs no counter.
    */
   withKey(key: SrtpKey): SrtpReceiver {
     const next = new SrtpReceiver(key, this.#rtp.senders.withoutReplays());

@@ -10,15 +10,17 @@ const sequences = 0x1_0000;
 const encryptedFlag = 0x8000_0000;
 
 /**
- * The sender for a description's key. An unchanged key keeps its sender, and another key continues
- * with the rollover counter.
+ * The sender for a description's key. An unchanged key keeps its sender. `counters` are those of the
+ * session: they go on over another key, and over a time without encryption, because an index that
+ * is used twice with the same key reveals both packets (RFC 3711, section 9.1).
  */
 export function senderFor(
   key: SrtpKey | undefined,
   before: SrtpSender | undefined,
+  counters: SrtpCounters,
 ): SrtpSender | undefined {
   if (key === undefined) return undefined;
-  if (before === undefined) return new SrtpSender(key);
+  if (before === undefined) return new SrtpSender(key, counters);
   return isSameKey(key, before.key) ? before : before.withKey(key);
 }
 
@@ -26,14 +28,13 @@ export class SrtpSender {
   readonly key: SrtpKey;
   readonly #rtp: { readonly stream: KeyStream; readonly tag: PacketTag };
   readonly #rtcp: { readonly stream: KeyStream; readonly tag: PacketTag };
-  #rtcpIndex = 0;
-  readonly #rollover: RolloverCounter;
+  readonly #counters: SrtpCounters;
 
   /**
-   * @param rollover counts on over a new key, because the far end keeps its counter as long as the
-   *   SSRC stays the same
+   * @param counters go on over a new key, because the far end keeps its rollover counter as long as
+   *   the SSRC stays the same, and because a re-key must not reset the index of RTCP (section 3.4)
    */
-  constructor(key: SrtpKey, rollover = new RolloverCounter()) {
+  constructor(key: SrtpKey, counters = new SrtpCounters()) {
     this.key = key;
     const rtp = sessionKeys(key, 'rtp');
     const rtcp = sessionKeys(key, 'rtcp');
@@ -45,12 +46,12 @@ export class SrtpSender {
       stream: new KeyStream(rtcp),
       tag: new PacketTag(rtcp.authentication, rtcpTagBytes),
     };
-    this.#rollover = rollover;
+    this.#counters = counters;
   }
 
   /** Continues the same RTP stream with another key. */
   withKey(key: SrtpKey): SrtpSender {
-    return new SrtpSender(key, this.#rollover);
+    return new SrtpSender(key, this.#counters);
   }
 
   /** @returns a new packet: `packet`, which has no CSRC and no extension, encrypted, and its tag */
@@ -60,7 +61,7 @@ export class SrtpSender {
     const out = new Uint8Array(end + tag.bytes);
     out.set(packet);
     const sequence = uint16(packet, 2);
-    const rollover = this.#rollover.next(sequence);
+    const rollover = this.#counters.rolloverOf(sequence);
     stream.apply(out, rtpHeaderBytes, end, uint32(packet, 8), rollover * sequences + sequence);
     tag.write(out, end, rollover);
     return out;
@@ -71,8 +72,7 @@ export class SrtpSender {
     const end = packet.length;
     const out = new Uint8Array(end + rtcpIndexBytes + tag.bytes);
     out.set(packet);
-    const index = this.#rtcpIndex;
-    this.#rtcpIndex = (index + 1) % encryptedFlag;
+    const index = this.#counters.nextRtcpIndex();
     stream.apply(out, rtcpClearBytes, end, uint32(packet, 4), index);
     new DataView(out.buffer).setUint32(end, encryptedFlag + index);
     tag.write(out, end + rtcpIndexBytes, undefined);
@@ -80,14 +80,22 @@ export class SrtpSender {
   }
 }
 
-/** Counts how often the sequence number of our stream has wrapped. */
-export class RolloverCounter {
-  #last = -1;
+/** The counters of one session's RTP stream and of its reports. */
+export class SrtpCounters {
+  #lastSequence = -1;
   #rollover = 0;
+  #rtcpIndex = 0;
 
-  next(sequence: number): number {
-    if (sequence < this.#last) this.#rollover += 1;
-    this.#last = sequence;
+  /** Call it once for each packet that is encrypted, in order. */
+  rolloverOf(sequence: number): number {
+    if (sequence < this.#lastSequence) this.#rollover += 1;
+    this.#lastSequence = sequence;
     return this.#rollover;
+  }
+
+  nextRtcpIndex(): number {
+    const index = this.#rtcpIndex;
+    this.#rtcpIndex = (index + 1) % encryptedFlag;
+    return index;
   }
 }

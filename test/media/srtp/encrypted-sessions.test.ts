@@ -19,6 +19,7 @@ const farEndAddress = [remote.address, remote.port] as const;
 /** @param keys undefined for a leg without encryption */
 function openLeg(keys?: SrtpKeys) {
   const sent: Uint8Array[] = [];
+  const reports: Uint8Array[] = [];
   const counts = createRtpCounts();
   const session = new RtpSession(
     {
@@ -30,7 +31,7 @@ function openLeg(keys?: SrtpKeys) {
     },
     {
       send: (packet) => sent.push(packet.slice()),
-      sendRtcp: () => undefined,
+      sendRtcp: (packet) => reports.push(packet),
       connect: () => undefined,
       disconnect: () => undefined,
       report: () => undefined,
@@ -38,7 +39,7 @@ function openLeg(keys?: SrtpKeys) {
     },
   );
   session.applyRemote({ ...remote, ...(keys !== undefined && { srtp: keys }) }, 'answer');
-  return { session, sent, counts };
+  return { session, sent, reports, counts };
 }
 
 function packet(index: number, { ssrc = 7 } = {}): Uint8Array {
@@ -106,6 +107,41 @@ describe('a far end that changes its key', () => {
 
     expect(heard.length).toBe(sent.length);
     expect(sent.length).toBeGreaterThan(69_000);
+  });
+});
+
+describe('an index is never used twice with the same key', () => {
+  const firstOf = (packets: readonly Uint8Array[]) => packets.map((sealed) => readIndex(sealed));
+  const readIndex = (sealed: Uint8Array) =>
+    new DataView(sealed.buffer, sealed.byteOffset).getUint32(sealed.length - 14) % 2 ** 31;
+
+  test.each([
+    ['after a time without encryption', undefined],
+    ['after a time with another key', { ours: newKey(), theirs: newKey() }],
+  ])('%s', (_title, between) => {
+    const keys = { ours: newKey(), theirs: newKey() };
+    const { session, sent, reports } = openLeg(keys);
+    const open = new SrtpReceiver(keys.ours);
+    const run = (ticks: number) => {
+      for (let tick = 0; tick < ticks; tick += 1) session.tick(true);
+    };
+    // One wrap of the sequence number.
+    run(40_000);
+    const before = sent.splice(0);
+    for (const sealed of before) expect(open.unprotect(sealed)).toBeInstanceOf(Uint8Array);
+    const reportsBefore = reports.splice(0);
+    session.applyRemote({ ...remote, ...(between && { srtp: between }) }, 'answer');
+    run(1_000);
+    sent.splice(0);
+    reports.splice(0);
+    session.applyRemote({ ...remote, srtp: keys }, 'answer');
+    run(1_000);
+
+    for (const sealed of sent) expect(open.unprotect(sealed)).toBeInstanceOf(Uint8Array);
+    const used = new Set(firstOf(reportsBefore));
+    expect(used.size).toBeGreaterThan(100);
+    expect(reports.length).toBeGreaterThan(1);
+    expect(firstOf(reports).filter((index) => used.has(index))).toEqual([]);
   });
 });
 
