@@ -36,6 +36,7 @@ export const maxReceivedMs = 150;
  */
 const minSentMs = 5;
 const samplesPerMs = clockRateHz / 1_000;
+const maxPort = 65_535;
 
 type Encoding = Codec | 'telephone-event';
 
@@ -67,7 +68,7 @@ export type RemoteMedia = {
   readonly address: string;
   readonly port: number;
   /**
-   * The far end's RTCP address. `isMultiplexed` means that RTCP leaves from our RTP port, too (RFC
+   * The far end's RTCP address. Its port is 0 if the far end has none. `isMultiplexed` means that RTCP leaves from our RTP port, too (RFC
    * 5761).
    */
   readonly rtcp: {
@@ -330,7 +331,7 @@ function rtcpAddress(
   address: string,
   ipVersion: 4 | 6,
 ): RemoteMedia['rtcp'] {
-  if (rtcp === undefined) return { address, port: port + 1 };
+  if (rtcp === undefined) return { address, port: port === maxPort ? 0 : port + 1 };
   const { connection } = rtcp;
   const isNamed =
     connection !== undefined &&

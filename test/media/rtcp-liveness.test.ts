@@ -109,6 +109,25 @@ describe('a report counts as the far end’s if it', () => {
   });
 });
 
+test.each([
+  ['names none', 4_000, 'a=rtcp:0\r\n'],
+  ['has its audio at the highest port', 65_535, ''],
+])('a far end that %s gets no reports, and harms no other call', async (_title, port, extra) => {
+  await using phone = await FarEnd.open();
+  const other = await answered(phone);
+  const observed = observe();
+  const session = await media.open(callId, observed);
+  session?.applyAnswer(answerFor(port, extra), 'answer');
+  const sent = (await media.statistics()).packetsSent;
+  await eventually(async () => (await media.statistics()).packetsSent > sent + 4, 'audio is sent');
+  session?.close();
+
+  const before = phone.received.length;
+  await eventually(() => phone.received.length > before + 4, 'the other call goes on');
+  expect(await media.ready()).toBe(true);
+  other.session.close();
+});
+
 test('a silent call stays active by reports of its far end, but not by those of a neighbour', async () => {
   await using phone = await FarEnd.open('127.0.0.1', others.portMin);
   await using reporter = await FarEnd.open('127.0.0.1', others.portMin + 1);

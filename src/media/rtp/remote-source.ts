@@ -33,7 +33,8 @@ export class RemoteSource {
   /** The far end's RTCP address, according to the SDP. */
   #rtcpAddress = '';
   #rtcpPort = 0;
-  #rtcpTarget = { address: '', port: 0 };
+  /** Where the far end's last report came from. */
+  #reportedFrom: { readonly address: string; readonly port: number } | undefined;
   /** The address that we send media to and accept it from. */
   #address = '';
   #port = 0;
@@ -100,12 +101,17 @@ export class RemoteSource {
     this.#rtcpAddress = address;
     this.#rtcpPort = port;
     // Behind a NAT, what the far end's reports have shown us remains valid.
-    if (!isSame) this.#rtcpTarget = { address, port };
+    if (!isSame) this.#reportedFrom = undefined;
   }
 
-  /** Where our reports go: to where the far end's reports come from (RFC 4961). */
+  /**
+   * Where our reports go: to where the far end's reports come from (RFC 4961). The port is 0 if the
+   * far end has no RTCP. A host that sent a report counts only as long as the audio comes from it.
+   * An attacker that was heard while we were learning must not keep our reports.
+   */
   get rtcpTarget(): { readonly address: string; readonly port: number } {
-    return this.#rtcpTarget;
+    if (this.#reportedFrom?.address === this.#address) return this.#reportedFrom;
+    return { address: this.#rtcpAddress, port: this.#rtcpPort };
   }
 
   /** Advances the clock by 20 ms. */
@@ -148,7 +154,7 @@ export class RemoteSource {
    */
   reportsFrom(address: string, port: number, ssrc: number): boolean {
     const isTheirs = this.#mayReport(address, port, ssrc);
-    if (isTheirs) this.#rtcpTarget = { address, port };
+    if (isTheirs) this.#reportedFrom = { address, port };
     return isTheirs;
   }
 

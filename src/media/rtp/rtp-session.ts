@@ -166,8 +166,9 @@ export class RtpSession {
 
   #sendReport(packet: Uint8Array, sink: RtpSessionSink): void {
     if (this.#remote === undefined || this.#remote.addressWithheld) return;
-    const { address, port } = this.#source.rtcpTarget;
     const { isMultiplexed = false } = this.#remote.rtcp;
+    const { address, port } = isMultiplexed ? this.#source : this.#source.rtcpTarget;
+    if (port === 0) return;
     sink.sendRtcp(this.#transmission.protectRtcp(packet), port, address, isMultiplexed);
   }
 

@@ -62,12 +62,16 @@ export class RtpSockets {
       closeQuietly(rtcp);
       return { kind: 'failed', reason: errorMessage(error) };
     }
-    rtp.on('message', (packet, from) => handlers.onPacket(packet, from.address, from.port));
+    rtp.on('message', (packet, from) => {
+      if (isAnswerable(from)) handlers.onPacket(packet, from.address, from.port);
+    });
     rtp.on('error', (error: NodeJS.ErrnoException) => {
       if (pathErrors.has(error.code)) handlers.onUnreachable();
       else handlers.onError(errorMessage(error));
     });
-    rtcp.on('message', (packet, from) => handlers.onRtcp(packet, from.address, from.port));
+    rtcp.on('message', (packet, from) => {
+      if (isAnswerable(from)) handlers.onRtcp(packet, from.address, from.port);
+    });
     // Ignore errors, because calls don't depend on RTCP.
     rtcp.on('error', () => {});
     return { kind: 'open', sockets: new RtpSockets(host, rtp, rtcp) };
@@ -144,6 +148,11 @@ function bind(socket: Socket, host: string, port: number): Promise<void> {
     });
     socket.bind({ address: host, port, exclusive: true });
   });
+}
+
+/** UDP allows packets from port 0 (RFC 768), but Node refuses to send to it, and throws. */
+function isAnswerable({ port }: { readonly port: number }): boolean {
+  return port !== 0;
 }
 
 function hasPeer(socket: Socket): boolean {

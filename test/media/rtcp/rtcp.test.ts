@@ -81,6 +81,38 @@ describe('our reports', () => {
     expect(bench.reports.at(-1)?.to).toBe('192.0.2.1:61000');
   });
 
+  test('do not stay with a host that was heard before the far end', () => {
+    const bench = new SessionBench();
+    bench.session.applyRemote(remote, 'answer');
+    for (let packet = 0; packet < 3; packet += 1) bench.hear(1, '203.0.113.66:9000');
+    const report = writeReport({ ssrc: them, cname: 'attacker', isLast: false });
+    bench.session.receiveRtcp(report, '203.0.113.66', 9_000);
+    for (let packet = 0; packet < 50; packet += 1) bench.hear(1);
+    bench.tick(300);
+
+    expect(bench.reports.at(-1)?.to).toBe('192.0.2.1:4001');
+  });
+
+  test('follow the audio behind a NAT if they share its port', () => {
+    const bench = new SessionBench();
+    const rtcp = { address: remote.address, port: remote.port, isMultiplexed: true } as const;
+    bench.session.applyRemote({ ...remote, rtcp }, 'answer');
+    for (let packet = 0; packet < 50; packet += 1) bench.hear(1, '203.0.113.5:61000');
+    bench.tick(300);
+
+    expect(bench.reports.at(-1)?.to).toBe('203.0.113.5:61000');
+  });
+
+  test('are not sent to a far end without an RTCP port', () => {
+    const bench = new SessionBench();
+    const rtcp = { address: remote.address, port: 0 };
+    bench.session.applyRemote({ ...remote, rtcp }, 'answer');
+    bench.tick(300);
+    bench.session.end();
+
+    expect(bench.reports).toEqual([]);
+  });
+
   test('end with a BYE', () => {
     const bench = talk(10);
     bench.session.end();
