@@ -217,7 +217,12 @@ export function answerOffer(
   return {
     remote,
     build: (version) => buildDescription(local, version, mediaLines),
-    shape: { lines, protocol, numbers: nextNumbers(numbers, chosen) },
+    shape: {
+      lines,
+      // The far end may have offered keys in RTP/AVP, but we require encryption when we offer.
+      protocol: local.encryption === 'srtp-required' ? before.protocol : protocol,
+      numbers: nextNumbers(numbers, chosen),
+    },
   };
 }
 

@@ -109,8 +109,8 @@ function writeHeader(part: Buffer, count: number, type: number): void {
 
 /** What the far end reports. */
 export type TheirReport = {
-  /** `middleOf` its clock. Undefined if it isn't a sender's report. */
-  readonly sentAt?: number;
+  /** The sender, and `middleOf` its clock. Undefined if it isn't a sender's report. */
+  readonly sentAt?: { readonly ssrc: number; readonly middle: number };
   /** What it heard of us. Undefined if it has no report block about our SSRC. */
   readonly heard?: {
     readonly fractionLost: number;
@@ -148,7 +148,9 @@ function readReport(packet: Uint8Array, ourSsrc: number): TheirReport {
   const blocks = (packet[0] as number) & 0x1f;
   let at = headerBytes + (isSender ? senderInfoBytes : 0);
   if (at > packet.length) return {};
-  const sentAt = isSender ? { sentAt: uint32(packet, 10) } : {};
+  const sentAt = isSender
+    ? { sentAt: { ssrc: uint32(packet, 4), middle: uint32(packet, 10) } }
+    : {};
   for (let block = 0; block < blocks && at + reportBlockBytes <= packet.length; block += 1) {
     if (uint32(packet, at) === ourSsrc) return { ...sentAt, heard: readBlock(packet, at) };
     at += reportBlockBytes;

@@ -22,8 +22,6 @@ const ownDelayMs = 80;
 const usualDelayMs = 50;
 /** RTP's fixed header isn't part of the bytes that a report counts. */
 const rtpHeaderBytes = 12;
-/** Senders whose packets count. One follows another when a call is transferred. */
-const maxSenders = 8;
 
 export type RtcpOptions = {
   readonly ssrc: number;
@@ -35,13 +33,17 @@ export type RtcpOptions = {
   readonly random: () => number;
 };
 
+type Counted = { readonly expected: number; readonly received: number; readonly jitterMs: number };
+
 export class RtcpSession {
   readonly #options: RtcpOptions;
   readonly #send: (packet: Uint8Array) => void;
-  readonly #senders: ReceptionStatistics[] = [];
+  #sender: ReceptionStatistics | undefined;
+  /** Senders before that one. Another follows e.g. when a call is transferred or resumed. */
+  #former: Counted = { expected: 0, received: 0, jitterMs: 0 };
   readonly #sent = { packets: 0, bytes: 0, packetsReported: 0 };
   #ticksLeft: number;
-  #lastHeard: { readonly middle: number; readonly atMs: number } | undefined;
+  #lastHeard: (NonNullable<TheirReport['sentAt']> & { readonly atMs: number }) | undefined;
   #theirs: TheirReport['heard'];
   #roundTripMs: number | undefined;
 
@@ -53,16 +55,27 @@ export class RtcpSession {
 
   /** Counts a packet from the far end. */
   noteReceived({ ssrc, sequence, timestamp }: RtpHeader, isAudio: boolean): void {
-    this.#senderOf(ssrc)?.note(sequence, timestamp, isAudio, this.#options.now());
+    this.#senderOf(ssrc).note(sequence, timestamp, isAudio, this.#options.now());
   }
 
-  #senderOf(ssrc: number): ReceptionStatistics | undefined {
-    const last = this.#senders.at(-1);
-    if (last?.ssrc === ssrc) return last;
-    if (this.#senders.length === maxSenders) return undefined;
-    const sender = new ReceptionStatistics(ssrc);
-    this.#senders.push(sender);
-    return sender;
+  #senderOf(ssrc: number): ReceptionStatistics {
+    if (this.#sender?.ssrc === ssrc) return this.#sender;
+    this.#former = this.#counted();
+    this.#sender = new ReceptionStatistics(ssrc);
+    return this.#sender;
+  }
+
+  /** Counts all senders together. */
+  #counted(): Counted {
+    const [former, sender] = [this.#former, this.#sender];
+    if (sender === undefined) return former;
+    const received = former.received + sender.received;
+    const jitterMs = former.jitterMs * former.received + sender.meanJitterMs * sender.received;
+    return {
+      expected: former.expected + sender.expected,
+      received,
+      jitterMs: received === 0 ? 0 : jitterMs / received,
+    };
   }
 
   /** Counts a packet that we've sent, without the tag of SRTP. */
@@ -75,7 +88,7 @@ export class RtcpSession {
   receive(datagram: Uint8Array): void {
     const now = this.#options.now();
     const { sentAt, heard } = readReports(datagram, this.#options.ssrc);
-    if (sentAt !== undefined) this.#lastHeard = { middle: sentAt, atMs: now };
+    if (sentAt !== undefined) this.#lastHeard = { ...sentAt, atMs: now };
     if (heard === undefined) return;
     this.#theirs = heard;
     if (heard.lastReport === 0) return;
@@ -100,9 +113,8 @@ export class RtcpSession {
 
   /** @returns undefined if the far end hasn't sent any audio */
   quality(): CallQuality | undefined {
-    const expected = sum(this.#senders, (sender) => sender.expected);
+    const { expected, received, jitterMs } = this.#counted();
     if (expected === 0) return undefined;
-    const received = sum(this.#senders, (sender) => sender.received);
     const lossPercent = (100 * (expected - received)) / expected;
     const roundTripMs = this.#roundTripMs;
     const delayMs = (roundTripMs === undefined ? usualDelayMs : roundTripMs / 2) + ownDelayMs;
@@ -110,7 +122,7 @@ export class RtcpSession {
     const theirs = this.#theirs;
     return {
       lossPercent: rounded(lossPercent, 2),
-      jitterMs: rounded(this.#meanJitterMs(), 1),
+      jitterMs: rounded(jitterMs, 1),
       ...(roundTripMs !== undefined && { roundTripMs: rounded(roundTripMs, 0) }),
       rFactor: rounded(r, 1),
       mos: rounded(meanOpinionScore(r), 2),
@@ -123,11 +135,6 @@ export class RtcpSession {
     };
   }
 
-  #meanJitterMs(): number {
-    const received = sum(this.#senders, (sender) => sender.received);
-    return sum(this.#senders, (sender) => (sender.meanJitterMs * sender.received) / received);
-  }
-
   #lossOfOurs({ packetsLost }: NonNullable<TheirReport['heard']>): number {
     const { packets } = this.#sent;
     return packets === 0 ? 0 : Math.min(100, (100 * Math.max(0, packetsLost)) / packets);
@@ -136,9 +143,10 @@ export class RtcpSession {
   #report(rtpTimestamp: number, isLast: boolean): void {
     const { ssrc, cname, now } = this.#options;
     const at = now();
-    const sender = this.#senders.at(-1);
+    const sender = this.#sender;
     const { packets, bytes, packetsReported } = this.#sent;
-    const heard = this.#lastHeard;
+    // Another sender couldn't tell its round trip from a former sender's report.
+    const heard = this.#lastHeard?.ssrc === sender?.ssrc ? this.#lastHeard : undefined;
     this.#sent.packetsReported = packets;
     const report = writeReport({
       ...{ ssrc, cname, isLast },
@@ -163,10 +171,6 @@ export class RtcpSession {
     const { random, tickMs } = this.#options;
     return (intervalMs * (1 - variation + 2 * variation * random())) / tickMs;
   }
-}
-
-function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {
-  return items.reduce((total, item) => total + of(item), 0);
 }
 
 function rounded(value: number, digits: number): number {

@@ -174,6 +174,23 @@ describe('the quality of a call', () => {
     expect(quality?.remote).toEqual({ lossPercent: 9.5, jitterMs: 3 });
   });
 
+  test('counts any number of senders, and each report is about the current one', () => {
+    const bench = talk(130);
+    bench.session.receiveRtcp(theirReport(bench, { packetsLost: 0 }), '192.0.2.1', 4_001);
+    for (let sender = 0; sender < 20; sender += 1) {
+      bench.ssrc += 1;
+      bench.sequence = 500;
+      for (let index = 0; index < 100; index += 1) {
+        if (index % 10 === 5) bench.sequence += 1;
+        bench.hear(1);
+      }
+    }
+    bench.session.end();
+
+    expect(bench.session.quality()?.lossPercent).toBeGreaterThan(8);
+    expect(reportOf(bench.reports.at(-1)?.packet, bench.ssrc)).toMatchObject({ lastReport: 0 });
+  });
+
   test('measures irregular arrival', () => {
     const bench = new SessionBench();
     bench.session.applyRemote(remote, 'answer');

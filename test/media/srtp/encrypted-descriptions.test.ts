@@ -118,3 +118,27 @@ describe('a re-offer', () => {
     expect(again?.remote.srtp).toBeUndefined();
   });
 });
+
+describe('a re-INVITE without SDP is answered with an offer that', () => {
+  test.each([
+    ['srtp', savp, 'RTP/SAVP'],
+    ['srtp', avp, 'RTP/AVP'],
+    ['srtp-required', savp, 'RTP/SAVP'],
+    ['srtp-required', avp, 'RTP/SAVP'],
+  ] as const)('repeats our keys (%s, after %s)', (encryption, line, protocol) => {
+    const local = localOf(encryption);
+    const shape = answerOffer(description(line, theirs(7)), local, 4)?.shape;
+    const offer = buildOffer(local, 3, shape);
+
+    expect(offer).toContain(` ${protocol} 0 `);
+    const keys = (text: string) => text.match(/a=crypto:.*/g);
+    expect(keys(offer)).toEqual(keys(buildOffer(local, 1)));
+    const answer = readAnswer(
+      description(savp, theirs(2, 'AES_CM_128_HMAC_SHA1_32')),
+      4,
+      shape?.numbers,
+      local,
+    );
+    expect(answer?.srtp?.ours).toEqual(local.crypto[1]?.key);
+  });
+});
