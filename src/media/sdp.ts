@@ -68,8 +68,8 @@ export type RemoteMedia = {
   readonly address: string;
   readonly port: number;
   /**
-   * The far end's RTCP address. Its port is 0 if the far end has none. `isMultiplexed` means that RTCP leaves from our RTP port, too (RFC
-   * 5761).
+   * The far end's RTCP address. Its port is 0 if the far end has none. `isMultiplexed` means that
+   * RTCP leaves from our RTP port, too (RFC 5761).
    */
   readonly rtcp: {
     readonly address: string;

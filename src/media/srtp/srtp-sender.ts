@@ -10,8 +10,8 @@ const sequences = 0x1_0000;
 const encryptedFlag = 0x8000_0000;
 
 /**
- * The sender for a description's key. An unchanged key keeps its sender. `counters` are those of the
- * session: they go on over another key, and over a time without encryption, because an index that
+ * The sender for a description's key. An unchanged key keeps its sender. `counters` belong to the
+ * session. They go on over another key, and over a time without encryption, because an index that
  * is used twice with the same key reveals both packets (RFC 3711, section 9.1).
  */
 export function senderFor(
