@@ -180,6 +180,12 @@ test.each([
   expect(invite.of('To')).toBe(`<${uri}>`);
 });
 
+test('a user part may have a semicolon and a question mark', async () => {
+  const target = { kind: 'sip', user: 'a;b?c', host: 'pbx.example' } as const;
+  const invite = await invited({}, { target });
+  expect(invite.startLine).toBe(`INVITE sip:${target.user}@pbx.example SIP/2.0`);
+});
+
 test('rules replace a local number with its context, and keep an extension', async () => {
   const target = { ...local, phoneContext: 'pbx.example' };
   const plain = await invited({ rewrite: rules }, { target });

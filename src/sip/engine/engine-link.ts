@@ -146,7 +146,7 @@ export class EngineLink {
     try {
       this.#srf.request(
         this.#socket,
-        escapeParameters(options.uri ?? 'sip:placeholder'),
+        escapeUser(options.uri ?? 'sip:placeholder'),
         options,
         guarded(this.#options.logger, (error, request) => {
           if (request !== undefined && error === null) callback({ ok: true, request });
@@ -314,12 +314,14 @@ function guardFrames(socket: Socket, onDropped: (bytes: number) => void): void {
 }
 
 /**
- * Escapes the semicolons in the user part of a request URI, as in `sip:7042;ext=1@host`.
- * drachtio-server 0.9.10 reads the URI as if it were a header value without brackets, ends it at
- * the first semicolon (`normalizeSipUri`), and refuses the request. It unescapes the user part, so
- * the semicolons arrive on the wire.
+ * Escapes the semicolons and question marks in the user part of a request URI, as in
+ * `sip:7042;ext=1@host`. drachtio-server 0.9.10 reads the URI as if it were a header value without
+ * brackets, ends it at the first of them (`normalizeSipUri`), and refuses the request. It unescapes
+ * the user part, so they arrive on the wire.
  */
-function escapeParameters(uri: string): string {
+function escapeUser(uri: string): string {
   const at = uri.lastIndexOf('@');
-  return at < 0 ? uri : `${uri.slice(0, at).replaceAll(';', '%3B')}${uri.slice(at)}`;
+  if (at < 0) return uri;
+  const user = uri.slice(0, at).replaceAll(';', '%3B').replaceAll('?', '%3F');
+  return `${user}${uri.slice(at)}`;
 }
