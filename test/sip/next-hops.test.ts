@@ -64,7 +64,10 @@ describe('the order of addresses', () => {
   test('IPv4 before IPv6, and at most eight', async () => {
     const many = Array.from({ length: 6 }, (_, index) => a(`192.0.2.${index + 1}`));
     dns.set(name, [...many, { type: 'AAAA', address: '2001:db8::1' }]);
-    dns.set('b.test', many);
+    dns.set(
+      'b.test',
+      many.map((_, index) => a(`192.0.2.${index + 101}`)),
+    );
     expect((await found(finder(), { ...byTransport, port: 5_070 })).at(-1)).toBe(
       '2001:db8::1:5070;udp',
     );
@@ -156,6 +159,38 @@ describe('answers are kept', () => {
     expect(await found(hops)).toEqual(['192.0.2.1:5060;udp']);
     // Somebody who has never had a better answer gets the name's own addresses.
     expect(await found(finder())).toEqual(['192.0.2.99:undefined;udp']);
+  });
+});
+
+describe('a DNS server that fails in part', () => {
+  test('keeps known servers if the SRV look-up fails and the name itself has no address', async () => {
+    dns.set(srvName, [srv('a.test', {})]);
+    dns.set('a.test', [a('192.0.2.1')]);
+    const hops = finder();
+    expect(await found(hops)).toEqual(['192.0.2.1:5060;udp']);
+
+    dns.behave(`SRV ${srvName}`, 'servfail');
+    nowMs = 60_000;
+    expect(await found(hops)).toEqual(['192.0.2.1:5060;udp']);
+    const [reason] = await found(finder());
+    expect(reason).not.toBe('no such name');
+  });
+
+  test('answers by address alone if it drops the questions for NAPTR and SRV', async () => {
+    dns.set(name, [a('192.0.2.1')]);
+    dns.behave(`NAPTR ${name}`, 'silent');
+    dns.behave(`SRV ${srvName}`, 'silent');
+    dns.behave(`SRV _sip._tcp.${name}`, 'silent');
+
+    expect(await found(finder({ timeoutMs: 5_000 }), byName)).toEqual(['192.0.2.1:undefined;udp']);
+  });
+
+  test('servers with the same address are tried once', async () => {
+    dns.set(srvName, [srv('a.test', {}), srv('b.test', { priority: 2 })]);
+    dns.set('a.test', [a('192.0.2.1')]);
+    dns.set('b.test', [a('192.0.2.1'), a('192.0.2.2')]);
+
+    expect(await found(finder())).toEqual(['192.0.2.1:5060;udp', '192.0.2.2:5060;udp']);
   });
 });
 

@@ -184,8 +184,10 @@ export function createRouter(options: {
     const trunk = trunkName === undefined ? undefined : trunks.get(trunkName);
     const gateway = trunk?.gateways[0];
     const callee = trunk === undefined ? undefined : calleeUser(trunk, target);
-    if (callee === undefined || gateway === undefined) return `<${uriOfTarget(target)}>`;
-    return `<sip:${userPart(callee.user)}@${authority(gateway)}${callee.parameters}>`;
+    if (trunk === undefined || callee === undefined || gateway === undefined) {
+      return `<${uriOfTarget(target)}>`;
+    }
+    return `<sip:${userPart(callee.user)}@${domainOf(trunk, gateway)}${callee.parameters}>`;
   };
 
   const passes: Router['passes'] = (name, headerName) =>

@@ -3,6 +3,7 @@
 
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { within } from '../../../lib/within.ts';
 
 export type DnsAnswer<Found> =
   | { readonly kind: 'found'; readonly records: readonly Found[]; readonly ttlMs: number }
@@ -50,6 +51,11 @@ const maxTtlMs = 3_600_000;
 /** c-ares waits this long for a server, and longer for each further attempt. */
 const queryTimeoutMs = 1_000;
 const queryTries = 2;
+/**
+ * NAPTR and SRV together must leave time for the addresses. A name in the hosts file has only
+ * those, and some resolvers drop questions for other types.
+ */
+const serviceTimeoutMs = 1_500;
 
 const services: Readonly<Record<string, NaptrRecord['transport']>> = {
   'SIP+D2U': 'udp',
@@ -72,11 +78,11 @@ export function createDnsClient({ servers, families = [4, 6] }: DnsClientOptions
   if (servers !== undefined) resolver.setServers([...servers]);
   return {
     async naptr(domain) {
-      const answer = await ask(() => resolver.resolveNaptr(domain));
+      const answer = await askBriefly(() => resolver.resolveNaptr(domain));
       return bounded(answer, assumedTtlMs, (record) => naptrRecord(record), byOrder);
     },
     async srv(name) {
-      const answer = await ask(() => resolver.resolveSrv(name));
+      const answer = await askBriefly(() => resolver.resolveSrv(name));
       return bounded(answer, assumedTtlMs, (record) => srvRecord(record), byPriority);
     },
     addresses: (host) =>
@@ -96,6 +102,10 @@ async function ask<Value>(query: () => Promise<readonly Value[]>): Promise<Raw<V
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'EUNKNOWN';
     return { ok: false, code };
   }
+}
+
+async function askBriefly<Value>(query: () => Promise<readonly Value[]>): Promise<Raw<Value>> {
+  return (await within(ask(query), serviceTimeoutMs)) ?? { ok: false, code: 'ETIMEOUT' };
 }
 
 function bounded<Value, Found>(

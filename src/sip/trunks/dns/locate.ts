@@ -139,7 +139,11 @@ async function located(
   });
   const all = [...answers.values()];
   const failure = all.find((answer) => answer.kind === 'failed');
-  if (first === undefined) return failure ?? { kind: 'absent' };
+  if (first === undefined) {
+    // A failed SRV query may have named servers, so the name isn't known to be absent.
+    const reason = 'the look-up of its servers failed';
+    return failure ?? (isComplete ? { kind: 'absent' } : { kind: 'failed', reason });
+  }
   const ttls = all.flatMap((answer) => (answer.kind === 'found' ? [answer.ttlMs] : []));
   return {
     kind: 'found',

@@ -100,7 +100,10 @@ export function createHopFinder(options: {
         if (place.isTlsByName && transport === 'tls') return [{ host: place.host, transport }];
         return inOrder(servers, dice).map((server) => ({ ...server, transport }));
       });
-      const sorted = [...hops.filter((hop) => !isAvoided(hop)), ...hops.filter(isAvoided)];
+      // Several servers may have the same address. The first place in the order counts.
+      const keys = hops.map(hopKey);
+      const once = hops.filter((hop, index) => keys.indexOf(hopKey(hop)) === index);
+      const sorted = [...once.filter((hop) => !isAvoided(hop)), ...once.filter(isAvoided)];
       const [first, ...others] = sorted.slice(0, maxHops);
       return first === undefined
         ? { kind: 'unresolved', reason: 'no address' }
