@@ -1,5 +1,5 @@
 // Creates the schema in an empty database, and rejects a database that was created by a different
-// version. Nodes that start at the same time do this one after the other, each in one transaction.
+// version, or by another build of this version with other tables. Nodes that start at the same time do this one after the other, each in one transaction.
 // The SQL functions that claim calls are versioned separately from the tables: if a function's text
 // has changed, the next start replaces the function.
 
@@ -21,7 +21,7 @@ import { trunks } from './schema/trunks.ts';
 export type Schema = {
   /** The release that defined the tables in their current form. */
   readonly version: string;
-  /** SQL statements, executed in this order. */
+  /** SQL statements, executed in this order. Builds of a release may have different ones. */
   readonly tables: readonly string[];
   /** SQL by function name. */
   readonly functions: Readonly<Record<string, string>>;
@@ -77,7 +77,7 @@ export async function refusalOf(
   sql: Pick<PoolClient, 'query'>,
   home: DatabaseHome,
 ): Promise<string | undefined> {
-  return refusal(await readVersions(sql), home, currentSchema);
+  return refusal(await readVersions(sql), home, buildOf(currentSchema));
 }
 
 /**
@@ -121,10 +121,11 @@ class OtherVersion extends Error {}
 async function makeMissing(
   client: PoolClient,
   home: DatabaseHome,
-  { version, tables, functions }: Schema,
+  schema: Schema,
 ): Promise<readonly string[]> {
+  const { tables, functions } = schema;
   const known = await readVersions(client);
-  const refused = refusal(known, home, { version });
+  const refused = refusal(known, home, buildOf(schema));
   if (refused !== undefined) throw new OtherVersion(refused);
   const made: string[] = [];
   const make = async (name: string, noted: string, sql: string): Promise<void> => {
@@ -136,9 +137,9 @@ async function makeMissing(
     );
     made.push(name);
   };
-  if (known.size === 0) await make(tablesRow, version, [notesTable, ...tables].join('\n'));
+  if (known.size === 0) await make(tablesRow, buildOf(schema), [notesTable, ...tables].join('\n'));
   for (const [name, sql] of Object.entries(functions)) {
-    const hash = createHash('sha256').update(sql).digest('hex');
+    const hash = hashOf(sql);
     // `create or replace` would keep the old parameters and columns, so we drop the function first.
     if (known.get(name) !== hash)
       await make(name, hash, `drop function if exists ${name};\n${sql}`);
@@ -161,17 +162,36 @@ async function readVersions(sql: Pick<PoolClient, 'query'>): Promise<ReadonlyMap
   return new Map(rows.map((row) => [row.name, row.version]));
 }
 
+/**
+ * Returns the release and a hash of its tables, e.g. `0.9+1f2e3d4c`, so that a build with other
+ * tables can't be mistaken for this one. Comments and line breaks don't count.
+ */
+function buildOf({ version, tables }: Schema): string {
+  const statements = tables.join('\n').replace(/--.*$/gm, '').replace(/\s+/g, ' ').trim();
+  return `${version}+${hashOf(statements).slice(0, 8)}`;
+}
+
+function hashOf(sql: string): string {
+  return createHash('sha256').update(sql).digest('hex');
+}
+
+/** @param build what `buildOf` returns for this version */
 function refusal(
   known: ReadonlyMap<string, string>,
   { name, remedy }: DatabaseHome,
-  { version }: Pick<Schema, 'version'>,
+  build: string,
 ): string | undefined {
   const found = known.get(tablesRow);
-  if (known.size === 0 || found === version) return undefined;
-  const order = found?.localeCompare(version, 'en', { numeric: true });
+  if (known.size === 0 || found === build) return undefined;
+  const [version = ''] = build.split('+');
+  const release = found?.split('+')[0];
+  if (release === version) {
+    return `${name} was made by another build of Offhook ${version}, and this one cannot read its data: ${remedy}`;
+  }
+  const order = release?.localeCompare(version, 'en', { numeric: true });
   return order !== undefined && order > 0
-    ? `${name} was made by Offhook ${found}, and this is ${version}: start Offhook ${found} or later`
-    : `${name} was made by Offhook ${found ?? '0.2 or earlier'}, and ${version} cannot read its data: ${remedy}`;
+    ? `${name} was made by Offhook ${release}, and this is ${version}: start Offhook ${release} or later`
+    : `${name} was made by Offhook ${release ?? '0.2 or earlier'}, and ${version} cannot read its data: ${remedy}`;
 }
 
 /**

@@ -86,6 +86,27 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     );
   });
 
+  test('is refused if another build of this version, with other tables, created it', async () => {
+    await database.pool.query(anew);
+    const schema = schemaWith(number);
+    await ensure(schema);
+
+    const other = { ...schema, tables: [...schema.tables, 'create table more (id text)'] };
+    await expect(ensure(other)).rejects.toThrow(
+      'the database was made by another build of Offhook 0.9, and this one cannot read its data: name an empty one',
+    );
+    const reworded = { ...schema, tables: ['-- Why.\ncreate table known\n  (id text)'] };
+    await expect(ensure(reworded)).resolves.toBeUndefined();
+  });
+
+  test('is refused if a build that recorded no hash created it', async () => {
+    await database.pool.query(anew);
+    await ensure();
+    await database.pool.query(`update schema_migrations set version = '0.9' where name = 'tables'`);
+
+    await expect(ensure()).rejects.toThrow('was made by another build of Offhook 0.9');
+  });
+
   test('is refused if a version with numbered migrations created it', async () => {
     await database.pool.query(`${anew};
       create table schema_migrations (
