@@ -1018,3 +1018,53 @@ describe('the end', () => {
     expect(new Set(call.stored.map((event) => event.id)).size).toBe(7);
   });
 });
+
+describe('how the call sounded', () => {
+  const disabled: Partial<DialoutRequest> = { machineDetection: 'disabled' };
+  const quality = { lossPercent: 1, jitterMs: 2, rFactor: 88, mos: 4.3 };
+
+  test('is in the end, which waits for it', async () => {
+    const call = await answered({ quality, request: disabled });
+    call.remoteBye();
+    expect(call.state()).toBe('closing');
+
+    await call.settle();
+
+    expect(call.end().data).toMatchObject({ quality });
+  });
+
+  test('is absent if nothing was heard', async () => {
+    const call = await answered({ request: disabled });
+    call.remoteBye();
+    await call.settle();
+
+    expect(call.end().data).not.toHaveProperty('quality');
+  });
+
+  test('is waited for no longer than the closing time-out', async () => {
+    const limits = { closingTimeoutMs: 500 };
+    const call = await answered({ quality: 'never', limits, request: disabled });
+    call.remoteBye();
+    call.advance(499);
+    expect(call.state()).toBe('closing');
+
+    call.advance(1);
+    await call.settle();
+
+    expect(call.end().data).not.toHaveProperty('quality');
+    expect(call.types()).toContain('completed');
+  });
+
+  test('is not waited for if the media fails, before or after the end', async () => {
+    const before = await answered({ quality: 'never', request: disabled });
+    before.media().observe({ kind: 'failed', reason: 'Media worker ended' });
+    await before.settle();
+    expect(before.types()).toContain('completed');
+
+    const after = await answered({ quality: 'never', request: disabled });
+    after.remoteBye();
+    after.media().observe({ kind: 'failed', reason: 'Media worker ended' });
+    await after.settle();
+    expect(after.types()).toContain('completed');
+  });
+});
