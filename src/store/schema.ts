@@ -1,7 +1,8 @@
 // Creates the schema in an empty database, and rejects a database that was created by a different
-// version, or by another build of this version with other tables. Nodes that start at the same time do this one after the other, each in one transaction.
-// The SQL functions that claim calls are versioned separately from the tables: if a function's text
-// has changed, the next start replaces the function.
+// version, or by another build of this version with other tables. Nodes that start at the same time
+// do this one after the other, each in one transaction. The SQL functions that claim calls are
+// versioned separately from the tables: if a function's text has changed, the next start replaces
+// the function.
 
 import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
