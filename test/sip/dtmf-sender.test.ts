@@ -67,6 +67,26 @@ describe('a key by SIP INFO', () => {
     expect(again.sip).toMatch(/\r\n\r\nSignal=5\r\nDuration=100\r\n$/);
   });
 
+  test('is not sent again if the challenge comes after we gave up on the key', async () => {
+    const leg = await answeredLeg();
+    const pressed = leg.leg.press('5', 100);
+    const late = await nextInfo();
+    expect(await pressed).toBe(false);
+    answerInDialog(trunk.drachtio, leg.invite, late, '407 Proxy Authentication Required', [
+      'Proxy-Authenticate: Digest realm="carrier", nonce="n1", qop="auth"',
+    ]);
+    // Its answer comes after the challenge, so the challenge has been handled by then.
+    const next = leg.leg.press('6', 100);
+    answerInDialog(trunk.drachtio, leg.invite, await nextInfo(), '200 OK');
+    expect(await next).toBe(true);
+    const last = leg.leg.press('7', 100);
+    const info = await nextInfo();
+    answerInDialog(trunk.drachtio, leg.invite, info, '200 OK');
+
+    expect(info.sip).toContain('Signal=7');
+    expect(await last).toBe(true);
+  }, 15_000);
+
   test('is not sent in a call that has ended', async () => {
     const { leg } = await answeredLeg();
     leg.hangUp('done');

@@ -30,10 +30,14 @@ export async function pressByInfo(
     headers: { 'Content-Type': 'application/dtmf-relay' },
     body: `Signal=${digit}\r\nDuration=${durationMs}\r\n`,
   };
+  let isOver = false;
+  // A key that is repeated after we gave up on it would reach the next menu.
+  const isWanted = () => !isOver && authentication.isWanted?.() !== false;
   const result = await transact(link, request, {
     until: 'answered',
     timeoutMs: answerTimeoutMs,
-    authentication,
+    authentication: { ...authentication, isWanted },
   });
+  isOver = true;
   return result.kind === 'response' && result.status < 300;
 }
