@@ -27,10 +27,13 @@ export type KeptProgramOptions = {
  * signal's name. If the test process is gone, the program gets a SIGQUIT.
  */
 const script = `log="$1"; shift; : >>"$log"; "$@" >>"$log" 2>&1 & program=$!; echo $program
-read signal || signal=QUIT
+read signal || { signal=QUIT; orphaned=yes; }
 children=$(cat /proc/$program/task/$program/children)
 # A frozen program handles the signal as soon as it continues.
-kill -s "$signal" $program; kill -s CONT $program $children; wait $program`;
+kill -s "$signal" $program; kill -s CONT $program $children
+# Some programs, e.g. baresip, ignore SIGQUIT.
+[ -z "$orphaned" ] || { sleep 5; kill -s KILL $program; } 2>/dev/null &
+wait $program`;
 
 export async function keepProgram(options: KeptProgramOptions): Promise<KeptProgram> {
   const { program, args, logFile, cwd, user } = options;
