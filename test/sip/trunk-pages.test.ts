@@ -8,7 +8,9 @@ const page = (name: string) =>
 
 const trunk = trunkFileSchema.shape.trunks.element;
 
-/** Keys of an object and of the objects and lists of objects in it, e.g. `expiresS` of `register`. */
+/**
+ * Keys of an object and of the objects and lists of objects in it, e.g. `expiresS` of `register`.
+ */
 function keysOf(schema: unknown): readonly string[] {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) {
     return keysOf(schema.unwrap());
