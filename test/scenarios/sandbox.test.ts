@@ -350,7 +350,8 @@ describe('while a call is up', { timeout: 120_000 }, () => {
       ...{ status: 'completed', outcome: 'completed', reasonCode: 'Gateway-disconnected' },
       reason: 'Maximum call duration reached',
     });
-    expect(Number(end?.['callDurationMs'])).toBeGreaterThanOrEqual(maxDurationMs);
+    // Node rounds a timer down to whole milliseconds, so it may fire one before the clock.
+    expect(Number(end?.['callDurationMs'])).toBeGreaterThanOrEqual(maxDurationMs - 1);
   });
 
   test('a bot hangs up by a request on NATS', async () => {
