@@ -143,7 +143,8 @@ export class MediaEngine {
       const opened = await RtpSockets.open(this.#data.host, port, {
         onPacket: (packet, address, fromPort) =>
           this.#receive(session, id, packet, address, fromPort),
-        onRtcp: (packet, address, fromPort) => session.receiveRtcp(packet, address, fromPort),
+        onRtcp: (packet, address, fromPort) =>
+          this.#guard(id, () => session.receiveRtcp(packet, address, fromPort)),
         onUnreachable: () => session.unreachable(),
         onError: (failure) => this.#fail(id, failure),
       });
@@ -258,7 +259,7 @@ export class MediaEngine {
     this.#live.get(id)?.session.stopPlayback();
     this.#live.get(id)?.session.streaming.stop('call-ended');
     this.#reportEnvelope(id);
-    this.#live.get(id)?.session.end();
+    this.#guard(id, () => this.#live.get(id)?.session.end());
     this.#release(id);
     this.#post({ kind: 'closed', id });
   }
@@ -294,6 +295,15 @@ export class MediaEngine {
   ): void {
     try {
       session.receive(packet, address, port);
+    } catch (error) {
+      this.#fail(id, `media session failed: ${String(error)}`);
+    }
+  }
+
+  /** Like `#receive`, for what happens seldom enough to afford a closure. */
+  #guard(id: number, run: () => void): void {
+    try {
+      run();
     } catch (error) {
       this.#fail(id, `media session failed: ${String(error)}`);
     }
