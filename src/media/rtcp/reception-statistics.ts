@@ -32,7 +32,8 @@ export class ReceptionStatistics {
   #receivedBefore = 0;
   /** Packets of streams that the sender has started over. */
   #closed = { expected: 0, received: 0 };
-  #transitMs: number | undefined;
+  /** When the last audio packet arrived. */
+  #arrivedMs: number | undefined;
   #jitter = 0;
   #jitterSum = 0;
   #jitterCount = 0;
@@ -67,9 +68,8 @@ export class ReceptionStatistics {
     if (!isAudio) return;
     const elapsed = timestampDistance(timestamp, this.#lastTimestamp) / unitsPerMs;
     this.#lastTimestamp = timestamp;
-    const transitMs: number = nowMs;
-    if (this.#transitMs !== undefined) this.#measure(transitMs - this.#transitMs - elapsed);
-    this.#transitMs = transitMs;
+    if (this.#arrivedMs !== undefined) this.#measure(nowMs - this.#arrivedMs - elapsed);
+    this.#arrivedMs = nowMs;
   }
 
   #count(sequence: number): void {
@@ -94,7 +94,7 @@ export class ReceptionStatistics {
     this.#received = 1;
     this.#expectedBefore = 0;
     this.#receivedBefore = 0;
-    this.#transitMs = undefined;
+    this.#arrivedMs = undefined;
   }
 
   #measure(differenceMs: number): void {

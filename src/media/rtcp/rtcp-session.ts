@@ -3,7 +3,7 @@
 // and our own counts we know how the call sounds on both sides.
 
 import type { CallQuality } from '../../calls/life/call-quality.ts';
-import type { RtpHeader } from '../rtp/rtp-packet.ts';
+import { type RtpHeader, rtpHeaderBytes } from '../rtp/rtp-packet.ts';
 import { ReceptionStatistics } from './reception-statistics.ts';
 import { middleOf, ntpTimeOf, readReports, type TheirReport, writeReport } from './rtcp-packets.ts';
 import { meanOpinionScore, rFactor } from './voice-quality.ts';
@@ -20,8 +20,6 @@ const unitsPerMs = 8;
 const ownDelayMs = 80;
 /** Assumed one-way delay of a far end that doesn't report. */
 const usualDelayMs = 50;
-/** RTP's fixed header isn't part of the bytes that a report counts. */
-const rtpHeaderBytes = 12;
 
 export type RtcpOptions = {
   readonly ssrc: number;
@@ -78,7 +76,7 @@ export class RtcpSession {
     };
   }
 
-  /** Counts a packet that we've sent, without the tag of SRTP. */
+  /** Counts a packet that we've sent, without the tag of SRTP. Reports count only its payload. */
   noteSent(packetBytes: number): void {
     this.#sent.packets += 1;
     this.#sent.bytes += packetBytes - rtpHeaderBytes;

@@ -2,9 +2,10 @@
 // and 3.3.2). The index is the 16-bit sequence number, preceded by a rollover counter. The counter
 // is never sent, and says how often the sequence number has wrapped.
 
+import { sequences } from './srtp-cipher.ts';
+
 /** Packets further back than this count as replayed. RFC 3711 requires at least 64. */
 const windowPackets = 128;
-const sequences = 0x1_0000;
 const halfCircle = 0x8000;
 /** The index has 48 bits. A call would reach the last one after 178,000 years. */
 const indexes = 2 ** 48;

@@ -1,19 +1,16 @@
 // Authenticates and decrypts what we receive (RFC 3711, sections 3.3 and 3.4).
 
 import { payloadStartOf, uint16, uint32 } from '../rtp/rtp-packet.ts';
-import { KeyStream } from './key-stream.ts';
 import { PacketOrder } from './packet-order.ts';
-import { PacketTag } from './packet-tag.ts';
-import { isSameKey, type SrtpKey, sessionKeys, tagBytes } from './srtp-keys.ts';
-
-/** Both suites have the long tag for RTCP (RFC 4568, section 6.2). */
-export const rtcpTagBytes = 10;
-/** The flag E and the index, between the packet and its tag. */
-export const rtcpIndexBytes = 4;
-/** RTCP's fixed header and the sender's SSRC are never encrypted. */
-export const rtcpClearBytes = 8;
-const encryptedFlag = 0x8000_0000;
-const sequences = 0x1_0000;
+import {
+  cipherOf,
+  encryptedFlag,
+  rtcpClearBytes,
+  rtcpIndexBytes,
+  type SrtpCipher,
+  sequences,
+} from './srtp-cipher.ts';
+import { isSameKey, type SrtpKey } from './srtp-keys.ts';
 
 /**
  * Senders whose counters we keep. A call has one; a fork, a transfer and early media add another.
@@ -46,8 +43,8 @@ export class SrtpReceiver {
 
   constructor(key: SrtpKey, senders = new Senders()) {
     this.key = key;
-    this.#rtp = directionOf(key, 'rtp', tagBytes[key.suite], senders);
-    this.#rtcp = directionOf(key, 'rtcp', rtcpTagBytes, new Senders());
+    this.#rtp = { ...cipherOf(key, 'rtp'), senders };
+    this.#rtcp = { ...cipherOf(key, 'rtcp'), senders: new Senders() };
   }
 
   /**
@@ -133,18 +130,4 @@ class Senders {
   }
 }
 
-type Direction = {
-  readonly stream: KeyStream;
-  readonly tag: PacketTag;
-  readonly senders: Senders;
-};
-
-function directionOf(
-  key: SrtpKey,
-  kind: 'rtp' | 'rtcp',
-  bytes: number,
-  senders: Senders,
-): Direction {
-  const keys = sessionKeys(key, kind);
-  return { stream: new KeyStream(keys), tag: new PacketTag(keys.authentication, bytes), senders };
-}
+type Direction = SrtpCipher & { readonly senders: Senders };

@@ -1,13 +1,15 @@
 // Encrypts and authenticates what we send (RFC 3711, sections 3.3 and 3.4).
 
 import { rtpHeaderBytes, uint16, uint32 } from '../rtp/rtp-packet.ts';
-import { KeyStream } from './key-stream.ts';
-import { PacketTag } from './packet-tag.ts';
-import { isSameKey, type SrtpKey, sessionKeys, tagBytes } from './srtp-keys.ts';
-import { rtcpClearBytes, rtcpIndexBytes, rtcpTagBytes } from './srtp-receiver.ts';
-
-const sequences = 0x1_0000;
-const encryptedFlag = 0x8000_0000;
+import {
+  cipherOf,
+  encryptedFlag,
+  rtcpClearBytes,
+  rtcpIndexBytes,
+  type SrtpCipher,
+  sequences,
+} from './srtp-cipher.ts';
+import { isSameKey, type SrtpKey } from './srtp-keys.ts';
 
 /**
  * The sender for a description's key. An unchanged key keeps its sender. `counters` belong to the
@@ -26,8 +28,8 @@ export function senderFor(
 
 export class SrtpSender {
   readonly key: SrtpKey;
-  readonly #rtp: { readonly stream: KeyStream; readonly tag: PacketTag };
-  readonly #rtcp: { readonly stream: KeyStream; readonly tag: PacketTag };
+  readonly #rtp: SrtpCipher;
+  readonly #rtcp: SrtpCipher;
   readonly #counters: SrtpCounters;
 
   /**
@@ -36,16 +38,8 @@ export class SrtpSender {
    */
   constructor(key: SrtpKey, counters = new SrtpCounters()) {
     this.key = key;
-    const rtp = sessionKeys(key, 'rtp');
-    const rtcp = sessionKeys(key, 'rtcp');
-    this.#rtp = {
-      stream: new KeyStream(rtp),
-      tag: new PacketTag(rtp.authentication, tagBytes[key.suite]),
-    };
-    this.#rtcp = {
-      stream: new KeyStream(rtcp),
-      tag: new PacketTag(rtcp.authentication, rtcpTagBytes),
-    };
+    this.#rtp = cipherOf(key, 'rtp');
+    this.#rtcp = cipherOf(key, 'rtcp');
     this.#counters = counters;
   }
 
