@@ -51,19 +51,20 @@ export function readRtp(packet: Uint8Array, header: RtpHeader): boolean {
 }
 
 /**
- * Returns where the payload begins, after the CSRCs and the extension, which SRTP doesn't encrypt.
+ * Returns where the payload of `packet[0, end)` begins, after the CSRCs and the extension, which
+ * SRTP doesn't encrypt.
  * @returns -1 if the bytes aren't an RTP packet
  */
-export function payloadStartOf(packet: Uint8Array): number {
-  if (packet.length < rtpHeaderBytes) return -1;
+export function payloadStartOf(packet: Uint8Array, end = packet.length): number {
+  if (end < rtpHeaderBytes) return -1;
   const first = packet[0] as number;
   if (first >> 6 !== 2) return -1;
   let start = rtpHeaderBytes + (first & 0x0f) * 4;
   if ((first & 0x10) !== 0) {
-    if (packet.length < start + 4) return -1;
+    if (end < start + 4) return -1;
     start += 4 + uint16(packet, start + 2) * 4;
   }
-  return start <= packet.length ? start : -1;
+  return start <= end ? start : -1;
 }
 
 function findPayload(packet: Uint8Array, first: number, header: RtpHeader): boolean {

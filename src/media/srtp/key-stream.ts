@@ -5,24 +5,30 @@
 import { type Cipher, createCipheriv } from 'node:crypto';
 
 const blockBytes = 16;
+const blockWords = blockBytes / 4;
 /** A frame of 20 ms has 160 bytes. Longer packets get their key stream on their own. */
 const blocksAhead = 10;
-/** 320 ms of packets. More would hardly be cheaper, and takes 2.5 kB per direction already. */
-const packetsAhead = 16;
 const bytesPerPacket = blocksAhead * blockBytes;
 
 export class KeyStream {
   readonly #cipher: Cipher;
   readonly #salt: Uint8Array;
-  readonly #blocks = new Uint8Array(packetsAhead * bytesPerPacket);
+  readonly #packetsAhead: number;
+  readonly #counters: CounterBlocks;
   #ahead: Uint8Array = new Uint8Array(0);
   #aheadSsrc = 0;
   #aheadIndex = -1;
 
-  constructor(keys: { readonly encryption: Uint8Array; readonly salt: Uint8Array }) {
+  /** @param packetsAhead 0 if each packet gets its key stream on its own */
+  constructor(
+    keys: { readonly encryption: Uint8Array; readonly salt: Uint8Array },
+    packetsAhead: number,
+  ) {
     this.#cipher = createCipheriv('aes-128-ecb', keys.encryption, null);
     this.#cipher.setAutoPadding(false);
     this.#salt = keys.salt;
+    this.#packetsAhead = packetsAhead;
+    this.#counters = new CounterBlocks(packetsAhead * blocksAhead);
   }
 
   /**
@@ -40,16 +46,16 @@ export class KeyStream {
     }
   }
 
-  /** @returns -1 if the packet is older than those whose key stream we have */
+  /** @returns -1 if we don't have the packet's key stream, and don't make it in advance */
   #positionAhead(ssrc: number, index: number): number {
     const isSame = ssrc === this.#aheadSsrc && this.#aheadIndex >= 0;
-    if (isSame && index < this.#aheadIndex) return -1;
-    if (!isSame || index >= this.#aheadIndex + packetsAhead) {
-      for (let packet = 0; packet < packetsAhead; packet += 1) {
-        const at = packet * bytesPerPacket;
-        this.#writeCounters(this.#blocks, at, blocksAhead, ssrc, index + packet);
+    if (this.#packetsAhead === 0 || (isSame && index < this.#aheadIndex)) return -1;
+    if (!isSame || index >= this.#aheadIndex + this.#packetsAhead) {
+      for (let packet = 0; packet < this.#packetsAhead; packet += 1) {
+        const first = packet * blocksAhead;
+        this.#counters.write(first, blocksAhead, this.#salt, ssrc, index + packet);
       }
-      this.#ahead = this.#cipher.update(this.#blocks);
+      this.#ahead = this.#cipher.update(this.#counters.bytes);
       this.#aheadSsrc = ssrc;
       this.#aheadIndex = index;
     }
@@ -58,24 +64,44 @@ export class KeyStream {
 
   #streamOf(ssrc: number, index: number, bytes: number): Uint8Array {
     const count = Math.ceil(bytes / blockBytes);
-    const blocks = new Uint8Array(count * blockBytes);
-    this.#writeCounters(blocks, 0, count, ssrc, index);
-    return this.#cipher.update(blocks);
+    const counters = new CounterBlocks(count);
+    counters.write(0, count, this.#salt, ssrc, index);
+    return this.#cipher.update(counters.bytes);
+  }
+}
+
+/** Blocks that AES turns into the key stream. */
+class CounterBlocks {
+  readonly bytes: Uint8Array;
+  readonly #words: Uint32Array;
+
+  constructor(count: number) {
+    this.bytes = new Uint8Array(count * blockBytes);
+    this.#words = new Uint32Array(this.bytes.buffer);
   }
 
   /** IV = (salt * 2^16) XOR (SSRC * 2^64) XOR (index * 2^16), plus the number of the block. */
-  #writeCounters(into: Uint8Array, at: number, count: number, ssrc: number, index: number): void {
+  write(first: number, count: number, salt: Uint8Array, ssrc: number, index: number): void {
+    const { bytes } = this;
+    const words = this.#words;
+    const at = first * blockBytes;
     const high = Math.floor(index / 0x1_0000_0000);
-    const low = index >>> 0;
-    for (let block = 0; block < count; block += 1) {
-      const from = at + block * blockBytes;
-      into.set(this.#salt, from);
-      xorUint32(into, from + 4, ssrc);
-      into[from + 8] = (into[from + 8] as number) ^ (high >>> 8);
-      into[from + 9] = (into[from + 9] as number) ^ (high & 0xff);
-      xorUint32(into, from + 10, low);
-      into[from + 14] = block >>> 8;
-      into[from + 15] = block & 0xff;
+    for (let byte = 0; byte < salt.length; byte += 1) bytes[at + byte] = salt[byte] as number;
+    xorUint32(bytes, at + 4, ssrc);
+    bytes[at + 8] = (bytes[at + 8] as number) ^ (high >>> 8);
+    bytes[at + 9] = (bytes[at + 9] as number) ^ (high & 0xff);
+    xorUint32(bytes, at + 10, index >>> 0);
+    bytes[at + 14] = 0;
+    bytes[at + 15] = 0;
+    // Words are copied faster than bytes.
+    for (let block = 1; block < count; block += 1) {
+      const word = (first + block) * blockWords;
+      words[word] = words[first * blockWords] as number;
+      words[word + 1] = words[first * blockWords + 1] as number;
+      words[word + 2] = words[first * blockWords + 2] as number;
+      words[word + 3] = words[first * blockWords + 3] as number;
+      bytes[at + block * blockBytes + 14] = block >>> 8;
+      bytes[at + block * blockBytes + 15] = block & 0xff;
     }
   }
 }

@@ -6,6 +6,11 @@ import { type SrtpKey, sessionKeys, tagBytes } from './srtp-keys.ts';
 
 /** Both suites have the long tag for RTCP (RFC 4568, section 6.2). */
 const rtcpTagBytes = 10;
+/**
+ * RTP: 320 ms of packets. More would hardly be cheaper, and this takes 5 kB per direction already.
+ * Reports are too rare for that.
+ */
+const packetsAhead = { rtp: 16, rtcp: 0 };
 /** The flag E and the index, between an RTCP packet and its tag. */
 export const rtcpIndexBytes = 4;
 /** RTCP's fixed header and the sender's SSRC are never encrypted. */
@@ -20,5 +25,8 @@ export type SrtpCipher = { readonly stream: KeyStream; readonly tag: PacketTag }
 export function cipherOf(key: SrtpKey, kind: 'rtp' | 'rtcp'): SrtpCipher {
   const keys = sessionKeys(key, kind);
   const bytes = kind === 'rtp' ? tagBytes[key.suite] : rtcpTagBytes;
-  return { stream: new KeyStream(keys), tag: new PacketTag(keys.authentication, bytes) };
+  return {
+    stream: new KeyStream(keys, packetsAhead[kind]),
+    tag: new PacketTag(keys.authentication, bytes),
+  };
 }

@@ -65,7 +65,7 @@ export class SrtpReceiver {
   unprotect(packet: Uint8Array): Uint8Array | Rejection {
     const { stream, tag, senders } = this.#rtp;
     const end = packet.length - tag.bytes;
-    const start = end < 0 ? -1 : payloadStartOf(packet.subarray(0, end));
+    const start = payloadStartOf(packet, end);
     if (start < 0) return 'malformed';
     const ssrc = uint32(packet, 8);
     const order = senders.find(ssrc);

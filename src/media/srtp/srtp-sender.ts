@@ -9,7 +9,7 @@ import {
   type SrtpCipher,
   sequences,
 } from './srtp-cipher.ts';
-import { isSameKey, type SrtpKey } from './srtp-keys.ts';
+import { isSameKey, type SrtpKey, tagBytes } from './srtp-keys.ts';
 
 /**
  * The sender for a description's key. An unchanged key keeps its sender. `counters` belong to the
@@ -26,11 +26,21 @@ export function senderFor(
   return isSameKey(key, before.key) ? before : before.withKey(key);
 }
 
+/** As in `RtpRelay`: a congested socket sends a packet later, from the same memory. */
+const bufferCount = 8;
+/** A packet of 20 ms with its tag. Longer packets get memory of their own. */
+const bufferBytes = rtpHeaderBytes + 160 + tagBytes.AES_CM_128_HMAC_SHA1_80;
+
 export class SrtpSender {
   readonly key: SrtpKey;
   readonly #rtp: SrtpCipher;
   readonly #rtcp: SrtpCipher;
   readonly #counters: SrtpCounters;
+  readonly #buffers: readonly Uint8Array[] = Array.from(
+    { length: bufferCount },
+    () => new Uint8Array(bufferBytes),
+  );
+  #nextBuffer = 0;
 
   /**
    * @param counters go on over a new key, because the far end keeps its rollover counter as long as
@@ -48,17 +58,28 @@ export class SrtpSender {
     return new SrtpSender(key, this.#counters);
   }
 
-  /** @returns a new packet: `packet`, which has no CSRC and no extension, encrypted, and its tag */
+  /**
+   * @param packet has no CSRC and no extension
+   * @returns the packet, encrypted, and its tag. It's valid until seven more packets have been
+   *   protected
+   */
   protect(packet: Uint8Array): Uint8Array {
     const { stream, tag } = this.#rtp;
     const end = packet.length;
-    const out = new Uint8Array(end + tag.bytes);
+    const out = this.#memoryOf(end + tag.bytes);
     out.set(packet);
     const sequence = uint16(packet, 2);
     const rollover = this.#counters.rolloverOf(sequence);
     stream.apply(out, rtpHeaderBytes, end, uint32(packet, 8), rollover * sequences + sequence);
     tag.write(out, end, rollover);
     return out;
+  }
+
+  #memoryOf(bytes: number): Uint8Array {
+    if (bytes > bufferBytes) return new Uint8Array(bytes);
+    const buffer = this.#buffers[this.#nextBuffer] as Uint8Array;
+    this.#nextBuffer = (this.#nextBuffer + 1) % bufferCount;
+    return bytes === bufferBytes ? buffer : buffer.subarray(0, bytes);
   }
 
   protectRtcp(packet: Uint8Array): Uint8Array {

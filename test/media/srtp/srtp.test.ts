@@ -1,8 +1,10 @@
 // SRTP against the test vectors of RFC 3711, and over lines that lose, repeat, reorder and forge.
 
+import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
 import { KeyStream } from '../../../src/media/srtp/key-stream.ts';
+import { PacketTag } from '../../../src/media/srtp/packet-tag.ts';
 import {
   type SrtpKey,
   type SrtpSuite,
@@ -29,17 +31,19 @@ function packet(sequence: number, { ssrc = 0xcafe_babe, payloadBytes = 160 } = {
 
 describe('RFC 3711, appendix B', () => {
   test('B.2: the key stream of AES in counter mode', () => {
-    const stream = new KeyStream({
+    const keys = {
       encryption: bytes('2B7E151628AED2A6ABF7158809CF4F3C'),
       salt: bytes('F0F1F2F3F4F5F6F7F8F9FAFBFCFD'),
-    });
-    const data = new Uint8Array(48);
+    };
+    for (const packetsAhead of [0, 1, 16]) {
+      const data = new Uint8Array(48);
 
-    stream.apply(data, 0, data.length, 0, 0);
+      new KeyStream(keys, packetsAhead).apply(data, 0, data.length, 0, 0);
 
-    expect(hex(data)).toBe(
-      'E03EAD0935C95E80E166B16DD92B4EB4D23513162B02D0F72A43A2FE4A5F97AB41E95B3BB0A2E8DD477901E4FCA894C0',
-    );
+      expect(hex(data)).toBe(
+        'E03EAD0935C95E80E166B16DD92B4EB4D23513162B02D0F72A43A2FE4A5F97AB41E95B3BB0A2E8DD477901E4FCA894C0',
+      );
+    }
   });
 
   test('B.3: the session keys', () => {
@@ -51,6 +55,20 @@ describe('RFC 3711, appendix B', () => {
     expect(hex(keys.salt)).toBe('30CBBC08863D8C85D49DB34A9AE1');
     expect(hex(keys.authentication)).toBe('CEBE321F6FF7716B6FD4AB49AF256A156D38BAA4');
   });
+});
+
+test('the tag is HMAC-SHA1 over the packet and its rollover counter', () => {
+  const key = bytes('CEBE321F6FF7716B6FD4AB49AF256A156D38BAA4');
+  const tag = new PacketTag(key, 10);
+  for (let end = 0; end < 1_500; end += 13) {
+    const data = Uint8Array.from({ length: end + 10 }, (_, at) => (at * 31 + end) & 0xff);
+    tag.write(data, end, 0x89_ab_cd_ef);
+
+    const hmac = createHmac('sha1', key).update(data.subarray(0, end)).update(bytes('89ABCDEF'));
+    expect(hex(data.subarray(end))).toBe(hex(hmac.digest().subarray(0, 10)));
+    expect(tag.matches(data, end, 0x89_ab_cd_ef)).toBe(true);
+    expect(tag.matches(data, end, 0)).toBe(false);
+  }
 });
 
 describe('libsrtp’s reference packet', () => {
@@ -112,7 +130,7 @@ describe.each(srtpSuites)('%s', (suite) => {
     const receiver = new SrtpReceiver(keyOf(suite));
     const sent = new Map<number, Uint8Array>();
     for (let index = 65_530; index <= 65_540; index += 1)
-      sent.set(index, sender.protect(packet(index)));
+      sent.set(index, sender.protect(packet(index)).slice());
     for (const index of [65_530, 65_535, 65_536, 65_537, 65_534, 65_538]) {
       const sealed = sent.get(index) as Uint8Array;
       expect(receiver.unprotect(sealed.slice())).toEqual(packet(index));
@@ -133,7 +151,9 @@ describe.each(srtpSuites)('%s', (suite) => {
   test('hears a packet that is 127 late, and not one that is 128 late', () => {
     const sender = new SrtpSender(keyOf(suite));
     const receiver = new SrtpReceiver(keyOf(suite));
-    const sent = Array.from({ length: 129 }, (_, index) => sender.protect(packet(1_000 + index)));
+    const sent = Array.from({ length: 129 }, (_, index) =>
+      sender.protect(packet(1_000 + index)).slice(),
+    );
     receiver.unprotect((sent[128] as Uint8Array).slice());
 
     expect(receiver.unprotect((sent[0] as Uint8Array).slice())).toBe('replayed');

@@ -14,6 +14,7 @@ import { benchIdle } from './idle.ts';
 import { benchLists } from './lists.ts';
 import { benchNodes } from './nodes.ts';
 import { benchSoak } from './soak.ts';
+import { benchSrtp } from './srtp.ts';
 import { benchStalledReceivers } from './stalled-receivers.ts';
 import { benchStreams } from './streams.ts';
 import { benchVoicemail } from './voicemail.ts';
@@ -32,6 +33,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   lists: benchLists,
   nodes: benchNodes,
   soak: benchSoak,
+  srtp: benchSrtp,
   'stalled-receivers': benchStalledReceivers,
   streams: benchStreams,
   voicemail: benchVoicemail,
