@@ -11,7 +11,7 @@ const counterBytes = 4;
 /** No UDP datagram is longer. */
 const maxPacketBytes = 65_535;
 
-/** All tags of a thread share this memory, because a tag is written and compared without a pause. */
+/** Shared by all tags of a thread, because a tag is written and compared without a pause. */
 const scratch = new Uint8Array(blockBytes + maxPacketBytes + counterBytes);
 
 export class PacketTag {
