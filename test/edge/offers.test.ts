@@ -3,17 +3,16 @@
 // afterwards (RFC 6337, sections 5.1 to 5.3).
 
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { MediaSession } from '../../src/calls/media.ts';
-import type { CallLeg, LegEvent } from '../../src/calls/ports.ts';
+import type { CallLeg } from '../../src/calls/ports.ts';
 import type { MediaGateway } from '../../src/media/media-port.ts';
 import { FarEnd } from '../media/support/far-end.ts';
 import { answerFor, callId, createScripted } from '../media/support/gateway.ts';
 import { observe } from '../media/support/observed.ts';
 import { openTrunkWorld } from '../sip/trunk-world.ts';
 import { eventually } from '../support/eventually.ts';
+import { MediaLeg } from '../support/media-leg.ts';
 import type { RawCallee, RawMessage } from '../support/raw-callee.ts';
 import { recordedLogger } from '../support/recorded-logger.ts';
-import { RecordingLeg } from '../support/recording-leg.ts';
 
 let media: MediaGateway;
 
@@ -23,30 +22,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => media[Symbol.asyncDispose]());
-
-/** Connects a leg to its media, as a call does. */
-class MediaLeg extends RecordingLeg {
-  readonly #session: MediaSession;
-
-  constructor(session: MediaSession) {
-    super();
-    this.#session = session;
-    this.reofferAnswer = undefined;
-    this.furtherOffer = undefined;
-    this.acceptsLateAnswers = false;
-  }
-
-  override observe(event: LegEvent): void {
-    super.observe(event);
-    if (event.kind === 'answered') this.#session.applyAnswer(event.sdp, 'answer');
-    if (event.kind === 'offerRequested') event.offer(this.#session.offerAgain());
-    if (event.kind === 'lateAnswer' && this.#session.applyAnswer(event.sdp, 'answer'))
-      event.accept();
-    if (event.kind !== 'reoffer') return;
-    const answerSdp = this.#session.answerReoffer(event.sdp);
-    if (answerSdp !== undefined) event.accept(answerSdp);
-  }
-}
 
 type Talk = {
   readonly callee: RawCallee;
