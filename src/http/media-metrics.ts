@@ -19,6 +19,12 @@ export type StreamMetric = {
   readonly heldBytes: number;
 };
 
+/** How late packets left: how many from `n` up to `n + 1` ms, and the sum of the milliseconds. */
+export type LatenessMetric = {
+  readonly packetsByMs: readonly number[];
+  readonly sumMs: number;
+};
+
 /** The counters of this process's media workers since the workers started. */
 export type MediaMetric = {
   readonly packetsReceived: number;
@@ -29,6 +35,7 @@ export type MediaMetric = {
   readonly packetsUnsent: number;
   readonly ticksLate: number;
   readonly framesLate: number;
+  readonly sendLateness: LatenessMetric;
   readonly streams: StreamMetric;
 };
 
@@ -86,11 +93,42 @@ export function mediaMetrics(
   read: () => Promise<MediaMetric>,
 ): () => Promise<void> {
   const setRtp = counters(registry, rtpCounters);
+  const setLateness = latenessMetric(registry);
   const setStreams = streamMetrics(registry);
   return async () => {
     const now = await read();
     setRtp(now);
+    setLateness(now.sendLateness);
     setStreams(now.streams);
+  };
+}
+
+/**
+ * Upper bounds of the histogram's buckets. Above 30 ms, a far end's jitter buffer of 40 ms may have
+ * nothing left to play. Above 60 ms, a tick sends nothing.
+ */
+const latenessBoundsMs = [2, 5, 10, 15, 20, 30, 40, 60] as const;
+
+/**
+ * Writes the histogram as three counters, because the workers have counted already, whereas a
+ * `Histogram` counts one packet at a time. Prometheus knows the parts of a histogram by their names.
+ */
+function latenessMetric(registry: Registry): (now: LatenessMetric) => void {
+  const name = 'offhook_rtp_send_lateness_seconds';
+  const help = 'How long after their 20 ms tick was due RTP packets were sent';
+  const registers = [registry];
+  const bucket = new Counter({ name: `${name}_bucket`, help, labelNames: ['le'], registers });
+  const sum = new Counter({ name: `${name}_sum`, help, registers });
+  const count = new Counter({ name: `${name}_count`, help, registers });
+  return ({ packetsByMs, sumMs }) => {
+    const below = (boundMs: number): number =>
+      packetsByMs.slice(0, boundMs).reduce((total, packets) => total + packets, 0);
+    for (const each of [bucket, sum, count]) each.reset();
+    for (const boundMs of latenessBoundsMs) bucket.inc({ le: boundMs / 1_000 }, below(boundMs));
+    const packets = below(packetsByMs.length);
+    bucket.inc({ le: '+Inf' }, packets);
+    sum.inc(sumMs / 1_000);
+    count.inc(packets);
   };
 }
 

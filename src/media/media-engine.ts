@@ -18,6 +18,7 @@ import { LateFrames } from './playout/late-frames.ts';
 import { PlayoutLoop, tickMs } from './playout/playout.ts';
 import { PlayoutPool } from './playout/playout-pool.ts';
 import { createPlayoutStatistics, PlayoutQueue } from './playout/playout-queue.ts';
+import { SendLateness } from './playout/send-lateness.ts';
 import { PortPool } from './rtp/port-pool.ts';
 import { RtpSession } from './rtp/rtp-session.ts';
 import { createRtpCounts, createRtpScratch } from './rtp/rtp-session-ports.ts';
@@ -60,6 +61,7 @@ export class MediaEngine {
   readonly #silenceFrames: number;
   readonly #counts = createRtpCounts();
   readonly #scratch = createRtpScratch();
+  readonly #sendLateness = new SendLateness();
   readonly #loop: PlayoutLoop;
 
   constructor(
@@ -78,7 +80,7 @@ export class MediaEngine {
     );
     this.#loop = new PlayoutLoop(
       {
-        tick: (transmit) => this.#tickAll(transmit),
+        tick: (transmit, plannedMs) => this.#tickAll(transmit, plannedMs),
         isIdle: () => this.#live.size === 0,
         // Don't let the thread rest while it relays packets between two legs, or while a call has a
         // bot, because connecting to a bot takes several turns of the event loop.
@@ -309,13 +311,16 @@ export class MediaEngine {
     }
   }
 
-  #tickAll(transmit: boolean): void {
+  #tickAll(transmit: boolean, plannedMs: number): void {
     for (const [id, { session }] of this.#live) {
+      const sentBefore = this.#counts.sent;
       try {
         session.tick(transmit);
       } catch (error) {
         this.#fail(id, `media session failed: ${String(error)}`);
       }
+      const sent = this.#counts.sent - sentBefore;
+      if (sent > 0) this.#sendLateness.note(performance.now() - plannedMs, sent);
     }
   }
 
@@ -332,6 +337,7 @@ export class MediaEngine {
       ticksLate: this.#loop.ticksLate,
       framesLate: this.#counts.framesLate,
       maxLateMs: Math.round(this.#loop.maxLateMs),
+      sendLateness: this.#sendLateness.read(),
       streams: {
         ...this.#streamStatistics,
         bytesPlayed: this.#played.bytesPlayed,

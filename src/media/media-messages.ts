@@ -5,6 +5,7 @@ import type { MediaCommand, MediaEvent } from '../calls/media.ts';
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
 import type { RestMemory } from '../lib/threads/thread-rest.ts';
 import type { LateFramesReport } from './playout/late-frames.ts';
+import type { SendLatenessCounts } from './playout/send-lateness.ts';
 import type { RemoteMedia } from './sdp.ts';
 import type { StreamStatistics } from './stream-port.ts';
 
@@ -121,6 +122,8 @@ export type MediaStatistics = {
    * first to rise.
    */
   readonly maxLateMs: number;
+  /** How long after its tick was due each packet left. Relayed packets aren't due at a tick. */
+  readonly sendLateness: SendLatenessCounts;
   readonly streams: Readonly<StreamStatistics> & {
     readonly bytesPlayed: number;
     readonly bytesDropped: number;

@@ -10,6 +10,7 @@ import type { MediaStatistics, StreamWorkerData } from './media-messages.ts';
 import { createMediaSession } from './media-session.ts';
 import { MediaWorkerHandle, type MediaWorkerListener } from './media-worker-handle.ts';
 import { createLateFramesLog } from './playout/late-frames.ts';
+import { addLateness } from './playout/send-lateness.ts';
 import { createStreamStatistics } from './stream-port.ts';
 import { createTranscriptionLog } from './transcription-log.ts';
 
@@ -142,10 +143,11 @@ function leastLoaded(workers: readonly MediaWorkerHandle[]): MediaWorkerHandle |
 
 function sum(all: readonly (MediaStatistics | undefined)[]): MediaStatistics {
   const known = all.filter((one) => one !== undefined);
-  const { streams: _streams, ...zero } = zeroStatistics;
+  const { streams: _streams, sendLateness: _sendLateness, ...zero } = zeroStatistics;
   return {
     ...addUp<typeof zero>(known, zero),
     maxLateMs: Math.max(0, ...known.map((one) => one.maxLateMs)),
+    sendLateness: addLateness(known.map((one) => one.sendLateness)),
     streams: addUp(
       known.map((one) => one.streams),
       zeroStatistics.streams,
@@ -176,6 +178,7 @@ const zeroStatistics: MediaStatistics = {
   ticksLate: 0,
   framesLate: 0,
   maxLateMs: 0,
+  sendLateness: addLateness([]),
   streams: {
     ...createStreamStatistics(),
     bytesPlayed: 0,

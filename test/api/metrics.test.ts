@@ -54,6 +54,7 @@ describe('the metrics of media', () => {
         packetsSent: 800,
       },
       ...{ packetsUnsent: 6, ticksLate: 3, framesLate: 12 },
+      sendLateness: { packetsByMs: [700, 50, 0, 40, ...Array(28).fill(0), 7, 3], sumMs: 1_250 },
     };
     const metrics = createMetrics({ media: async () => ({ ...rtp, streams: counted }) });
     await metrics.render();
@@ -81,6 +82,17 @@ describe('the metrics of media', () => {
       'offhook_rtp_packets_received_total 900',
       'offhook_rtp_packets_sent_total 800',
       'offhook_rtp_packets_unsent_total 6',
+      'offhook_rtp_send_lateness_seconds_bucket{le="+Inf"} 800',
+      'offhook_rtp_send_lateness_seconds_bucket{le="0.002"} 750',
+      'offhook_rtp_send_lateness_seconds_bucket{le="0.005"} 790',
+      'offhook_rtp_send_lateness_seconds_bucket{le="0.01"} 790',
+      'offhook_rtp_send_lateness_seconds_bucket{le="0.015"} 790',
+      'offhook_rtp_send_lateness_seconds_bucket{le="0.02"} 790',
+      'offhook_rtp_send_lateness_seconds_bucket{le="0.03"} 790',
+      'offhook_rtp_send_lateness_seconds_bucket{le="0.04"} 800',
+      'offhook_rtp_send_lateness_seconds_bucket{le="0.06"} 800',
+      'offhook_rtp_send_lateness_seconds_count 800',
+      'offhook_rtp_send_lateness_seconds_sum 1.25',
     ]);
   });
 });

@@ -43,7 +43,8 @@ beforeAll(async () => {
     packetsLate: 0,
     packetsSent: 0,
   };
-  const late = { packetsUnsent: 0, ticksLate: 0, framesLate: 0 };
+  const sendLateness = { packetsByMs: [], sumMs: 0 };
+  const late = { packetsUnsent: 0, ticksLate: 0, framesLate: 0, sendLateness };
   const all = createMetrics({
     gateways: () => [gateway],
     media: () => Promise.resolve({ ...packets, ...late, streams: { ...streams, ...more } }),

@@ -31,21 +31,22 @@ export class PlayoutClock {
 
   /**
    * Runs the ticks that are due, up to `maxTicksPerRun`. `transmit` is false if a tick is so late
-   * that its packets would only add to a burst.
+   * that its packets would only add to a burst. `dueMs` is when the tick was due.
    * @returns false if more ticks are due
    */
-  run(nowMs: number, tick: (transmit: boolean) => void): boolean {
+  run(nowMs: number, tick: (transmit: boolean, dueMs: number) => void): boolean {
     for (let ticks = 0; ticks < maxTicksPerRun && this.#dueMs <= nowMs; ticks += 1) {
-      const transmit = nowMs - this.#dueMs <= maxTransmitLateMs;
+      const dueMs = this.#dueMs;
       this.#dueMs += tickMs;
-      tick(transmit);
+      tick(nowMs - dueMs <= maxTransmitLateMs, dueMs);
     }
     return this.#dueMs > nowMs;
   }
 }
 
 export type PlayoutLoopSink = {
-  tick(transmit: boolean): void;
+  /** `plannedMs` is when the loop planned to run the tick. */
+  tick(transmit: boolean, plannedMs: number): void;
   /**
    * Returns true if there are no sessions, in which case the clock stops until the next `start`.
    */
@@ -126,9 +127,9 @@ export class PlayoutLoop {
     const nowMs = performance.now();
     const lateMs = nowMs - this.#wakeMs;
     this.#maxLateMs = Math.max(this.#maxLateMs, lateMs);
-    const hasCaughtUp = clock.run(nowMs, (transmit) => {
+    const hasCaughtUp = clock.run(nowMs, (transmit, dueMs) => {
       if (!transmit) this.#ticksLate += 1;
-      this.#sink.tick(transmit);
+      this.#sink.tick(transmit, Math.max(dueMs, this.#wakeMs));
     });
     this.#sink.ran(lateMs, hasCaughtUp);
     if (hasCaughtUp) this.#wait(clock);
