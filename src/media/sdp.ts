@@ -262,18 +262,29 @@ type Usable = {
   readonly encryptionOf: (line: SdpMedia) => Encryption | undefined;
 };
 
+type UsableLine = {
+  readonly remote: RemoteMedia;
+  readonly chosen: SdpMedia;
+  readonly encryption: Encryption;
+};
+
+/**
+ * Returns the first encrypted line, or else the first line. A far end that offers both kinds may
+ * list the plain line first for others' sake.
+ */
 function findUsable(
   sdp: Sdp,
   { ipVersion, numbers, encryptionOf }: Usable,
-): { remote: RemoteMedia; chosen: SdpMedia; encryption: Encryption } | undefined {
+): UsableLine | undefined {
+  const usable: UsableLine[] = [];
   for (const chosen of sdp.media) {
     const audio = readAudio(sdp, chosen, ipVersion, numbers);
     const encryption = encryptionOf(chosen);
     if (audio === undefined || encryption === undefined) continue;
     const { srtp } = encryption;
-    return { remote: srtp === undefined ? audio : { ...audio, srtp }, chosen, encryption };
+    usable.push({ remote: srtp === undefined ? audio : { ...audio, srtp }, chosen, encryption });
   }
-  return undefined;
+  return usable.find(({ remote }) => remote.srtp !== undefined) ?? usable[0];
 }
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────

@@ -34,7 +34,7 @@ export function cryptoAttributes({ crypto }: OurEncryption): readonly string[] {
  * @returns undefined if the line isn't usable
  */
 export function acceptedEncryption(line: SdpMedia, ours: OurEncryption): Encryption | undefined {
-  for (const { tag, key: theirs } of keysIn(line)) {
+  for (const { tag, key: theirs } of keysIn(line, ours)) {
     const own = ours.crypto.find(({ tag: offered, key }) => {
       return offered === tag && key.suite === theirs.suite;
     });
@@ -50,7 +50,7 @@ export function acceptedEncryption(line: SdpMedia, ours: OurEncryption): Encrypt
  * @returns undefined if the line isn't usable
  */
 export function offeredEncryption(line: SdpMedia, ours: OurEncryption): Encryption | undefined {
-  for (const { tag, key: theirs } of keysIn(line)) {
+  for (const { tag, key: theirs } of keysIn(line, ours)) {
     const own = ours.crypto.find(({ key }) => key.suite === theirs.suite);
     if (own === undefined) continue;
     const answer = [`a=crypto:${writeCrypto({ tag, key: own.key })}`];
@@ -59,8 +59,16 @@ export function offeredEncryption(line: SdpMedia, ours: OurEncryption): Encrypti
   return withoutKeys(line, ours);
 }
 
-function keysIn(line: SdpMedia): readonly CryptoLine[] {
-  return line.crypto.flatMap((text) => readCrypto(text) ?? []);
+/**
+ * The keys of the line that we understand. A far end that returns our own key isn't usable: our own
+ * packets would pass as its audio, and both sides might encrypt with the same key stream.
+ */
+function keysIn(line: SdpMedia, ours: OurEncryption): readonly CryptoLine[] {
+  return line.crypto
+    .flatMap((text) => readCrypto(text) ?? [])
+    .filter(({ key: { keyAndSalt } }) => {
+      return !ours.crypto.some((own) => Buffer.compare(own.key.keyAndSalt, keyAndSalt) === 0);
+    });
 }
 
 function withoutKeys(line: SdpMedia, { encryption }: OurEncryption): Encryption | undefined {

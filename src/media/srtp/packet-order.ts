@@ -15,6 +15,8 @@ export class PacketOrder {
   #highest = -1;
   /** Bit n of word w is set if the packet 32w + n before the highest has arrived. */
   readonly #seen = new Uint32Array(windowPackets / 32);
+  /** False until a packet of the current key was authentic, which proves the counter. */
+  #isSettled = false;
 
   /**
    * Guesses the index of a packet from its sequence number: the one nearest to the highest.
@@ -29,6 +31,19 @@ export class PacketOrder {
     return index < 0 || index >= indexes ? undefined : index;
   }
 
+  /**
+   * The packet's index if our guess of the counter is wrong. That's possible until the first packet
+   * of a key, for two reasons: packets before a new sender's first wrap may be lost, e.g. those
+   * that arrive before its answer; and some far ends begin again from zero when they change their
+   * key.
+   * @returns undefined if only the index that we guess is possible
+   */
+  otherIndexOf(sequence: number): number | undefined {
+    if (this.#isSettled) return undefined;
+    if (this.#highest >= 0) return sequence;
+    return sequence < halfCircle ? sequences + sequence : undefined;
+  }
+
   isReplayed(index: number): boolean {
     const age = this.#highest - index;
     if (age < 0) return false;
@@ -38,6 +53,7 @@ export class PacketOrder {
 
   /** Records an authenticated packet. */
   accept(index: number): void {
+    this.#isSettled = true;
     const ahead = this.#highest < 0 ? windowPackets : index - this.#highest;
     if (ahead > 0) {
       this.#shift(ahead);
@@ -49,8 +65,8 @@ export class PacketOrder {
     }
   }
 
-  /** A copy with the same index, in which nothing counts as replayed. */
-  withoutReplays(): PacketOrder {
+  /** The order under another key: with the same index, but nothing counts as replayed. */
+  underAnotherKey(): PacketOrder {
     const copy = new PacketOrder();
     copy.#highest = this.#highest;
     return copy;

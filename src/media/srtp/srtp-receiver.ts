@@ -52,7 +52,7 @@ export class SrtpReceiver {
    * same. The index of RTCP is in each packet, so it needs no counter.
    */
   withKey(key: SrtpKey): SrtpReceiver {
-    const next = new SrtpReceiver(key, this.#rtp.senders.withoutReplays());
+    const next = new SrtpReceiver(key, this.#rtp.senders.underAnotherKey());
     this.#previous = undefined;
     next.#previous = this;
     return next;
@@ -63,20 +63,37 @@ export class SrtpReceiver {
    * @returns the RTP packet, which is a part of `packet`
    */
   unprotect(packet: Uint8Array): Uint8Array | Rejection {
-    const { stream, tag, senders } = this.#rtp;
+    const { tag, senders } = this.#rtp;
     const end = packet.length - tag.bytes;
     const start = payloadStartOf(packet, end);
     if (start < 0) return 'malformed';
-    const ssrc = uint32(packet, 8);
-    const order = senders.find(ssrc);
-    const index = order.indexOf(uint16(packet, 2));
+    const sequence = uint16(packet, 2);
+    const order = senders.find(uint32(packet, 8));
+    const index = order.indexOf(sequence);
     if (index === undefined) return 'replayed';
     // Authenticate before anything else, so that a forger learns nothing about the window.
-    if (!tag.matches(packet, end, Math.floor(index / sequences))) {
-      return this.#previous?.unprotect(packet) ?? 'forged';
+    if (tag.matches(packet, end, rolloverOf(index))) {
+      return this.#accept(packet, start, order, index);
     }
+    const other = order.otherIndexOf(sequence);
+    if (other !== undefined && other !== index && tag.matches(packet, end, rolloverOf(other))) {
+      return this.#accept(packet, start, new PacketOrder(), other);
+    }
+    return this.#previous?.unprotect(packet) ?? 'forged';
+  }
+
+  /** Decrypts an authentic packet, unless it's replayed. */
+  #accept(
+    packet: Uint8Array,
+    start: number,
+    order: PacketOrder,
+    index: number,
+  ): Uint8Array | Rejection {
+    const { stream, tag, senders } = this.#rtp;
     this.#previous = undefined;
     if (order.isReplayed(index)) return 'replayed';
+    const end = packet.length - tag.bytes;
+    const ssrc = uint32(packet, 8);
     senders.accept(ssrc, order, index);
     stream.apply(packet, start, end, ssrc, index);
     return packet.subarray(0, end);
@@ -102,6 +119,10 @@ export class SrtpReceiver {
   }
 }
 
+function rolloverOf(index: number): number {
+  return Math.floor(index / sequences);
+}
+
 /** The order of the packets of each sender. */
 class Senders {
   /** By SSRC. The sender that was heard last is at the end. */
@@ -123,9 +144,9 @@ class Senders {
   }
 
   /** A packet that was sent with the old key isn't a replay under the new one. */
-  withoutReplays(): Senders {
+  underAnotherKey(): Senders {
     const copy = new Senders();
-    for (const [ssrc, order] of this.#orders) copy.#orders.set(ssrc, order.withoutReplays());
+    for (const [ssrc, order] of this.#orders) copy.#orders.set(ssrc, order.underAnotherKey());
     return copy;
   }
 }

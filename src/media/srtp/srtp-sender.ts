@@ -95,22 +95,37 @@ export class SrtpSender {
   }
 }
 
+/** RFC 3711, sections 3.2.1 and 9.2: a key ends with its last index. A call ends long before. */
+const maxRollover = 2 ** 32 - 1;
+const maxRtcpIndex = 2 ** 31 - 1;
+
 /** The counters of one session's RTP stream and of its reports. */
 export class SrtpCounters {
   #lastSequence = -1;
-  #rollover = 0;
-  #rtcpIndex = 0;
+  #rollover: number;
+  #rtcpIndex: number;
+
+  constructor({ rollover = 0, rtcpIndex = 0 } = {}) {
+    this.#rollover = rollover;
+    this.#rtcpIndex = rtcpIndex;
+  }
 
   /** Call it once for each packet that is encrypted, in order. */
   rolloverOf(sequence: number): number {
     if (sequence < this.#lastSequence) this.#rollover += 1;
     this.#lastSequence = sequence;
-    return this.#rollover;
+    return unused(this.#rollover, maxRollover);
   }
 
   nextRtcpIndex(): number {
-    const index = this.#rtcpIndex;
-    this.#rtcpIndex = (index + 1) % encryptedFlag;
+    const index = unused(this.#rtcpIndex, maxRtcpIndex);
+    this.#rtcpIndex += 1;
     return index;
   }
+}
+
+/** Throws rather than use an index twice, because that reveals both packets (section 9.1). */
+function unused(counter: number, max: number): number {
+  if (counter > max) throw new RangeError('a key of SRTP is used up');
+  return counter;
 }

@@ -89,6 +89,38 @@ describe('an answer', () => {
   });
 });
 
+test('an answer with our own key is not usable, because our own packets would pass as theirs', () => {
+  const local = localOf('srtp-required');
+  const [, ourLine] = /(a=crypto:1 .*)\r\n/.exec(buildOffer(local, 1)) ?? [];
+
+  expect(readAnswer(description(savp, `${ourLine}`), 4, undefined, local)).toBeUndefined();
+});
+
+describe('a description with a plain line and an encrypted one', () => {
+  const both = description(avp, 'm=audio 4002 RTP/SAVP 0', theirs(1));
+
+  test.each(['srtp', 'srtp-required'] as const)('means the encrypted one to %s', (encryption) => {
+    const local = localOf(encryption);
+    const answer = readAnswer(both, 4, undefined, local);
+    expect(answer).toMatchObject({ port: 4_002, srtp: { ours: local.crypto[0]?.key } });
+
+    const again = answerOffer(both, local, 4);
+    expect(again?.remote).toMatchObject({ port: 4_002, srtp: { ours: local.crypto[0]?.key } });
+    expect(again?.build(2)).toMatch(/m=audio 0 RTP\/AVP 0\r\nm=audio 20000 RTP\/SAVP 0\r\n/);
+  });
+
+  test('means the plain one to a trunk without encryption', () => {
+    expect(answerOffer(both, localOf('rtp'), 4)?.remote.port).toBe(4_000);
+  });
+
+  test('means the plain one if we do not know the suite, unless encryption is required', () => {
+    const unknown = description(avp, 'm=audio 4002 RTP/SAVP 0', theirs(1, 'AEAD_AES_256_GCM'));
+
+    expect(answerOffer(unknown, localOf('srtp'), 4)?.remote.port).toBe(4_000);
+    expect(answerOffer(unknown, localOf('srtp-required'), 4)).toBeUndefined();
+  });
+});
+
 describe('a re-offer', () => {
   test('is answered with the same key as before, under its own tag', () => {
     const local = localOf('srtp');

@@ -9,7 +9,7 @@ import type { SrtpKeys } from '../../../src/media/srtp/negotiation.ts';
 import { newCryptoLines } from '../../../src/media/srtp/sdes.ts';
 import type { SrtpKey } from '../../../src/media/srtp/srtp-keys.ts';
 import { SrtpReceiver } from '../../../src/media/srtp/srtp-receiver.ts';
-import { SrtpSender } from '../../../src/media/srtp/srtp-sender.ts';
+import { SrtpCounters, SrtpSender } from '../../../src/media/srtp/srtp-sender.ts';
 import { randomFrom } from '../../faults/random.ts';
 import { remote } from '../support/session-bench.ts';
 
@@ -110,6 +110,36 @@ describe('a far end that changes its key', () => {
   });
 });
 
+describe('a far end whose counter has wrapped', () => {
+  function openWrappedLeg() {
+    const keys = { ours: newKey(), theirs: newKey() };
+    const { session, counts } = openLeg(keys);
+    const seal = new SrtpSender(keys.theirs);
+    const say = (index: number) => session.receive(seal.protect(packet(index)), ...farEndAddress);
+    for (const index of [65_034, 65_035, 65_036, 65_037]) say(index);
+    return { session, counts, keys, say };
+  }
+
+  test('is heard after a hold whose descriptions repeat the key', () => {
+    const { session, counts, keys, say } = openWrappedLeg();
+    session.applyRemote({ ...remote, weSend: false, srtp: { ...keys } }, 'answer');
+    say(65_038);
+    session.applyRemote({ ...remote, srtp: { ...keys } }, 'answer');
+    say(65_039);
+
+    expect(counts).toMatchObject({ received: 6, forged: 0 });
+  });
+
+  test('is heard with another SSRC, for which its counter is zero again', () => {
+    const { session, counts, keys } = openWrappedLeg();
+    session.applyRemote({ ...remote, srtp: { ...keys } }, 'answer');
+    const other = new SrtpSender(keys.theirs);
+    session.receive(other.protect(packet(1, { ssrc: 8 })), ...farEndAddress);
+
+    expect(counts.forged).toBe(0);
+  });
+});
+
 describe('an index is never used twice with the same key', () => {
   const firstOf = (packets: readonly Uint8Array[]) => packets.map((sealed) => readIndex(sealed));
   const readIndex = (sealed: Uint8Array) =>
@@ -143,6 +173,19 @@ describe('an index is never used twice with the same key', () => {
     expect(reports.length).toBeGreaterThan(1);
     expect(firstOf(reports).filter((index) => used.has(index))).toEqual([]);
   });
+});
+
+test('a key encrypts no packet after its last index', () => {
+  const sender = new SrtpSender(
+    newKey(),
+    new SrtpCounters({ rollover: 2 ** 32 - 1, rtcpIndex: 2 ** 31 - 1 }),
+  );
+  sender.protect(packet(1));
+  sender.protect(packet(65_000));
+  sender.protectRtcp(packet(1));
+
+  expect(() => sender.protect(packet(1))).toThrow('used up');
+  expect(() => sender.protectRtcp(packet(1))).toThrow('used up');
 });
 
 test('forged, plain and replayed packets are neither heard nor followed', () => {

@@ -175,6 +175,43 @@ describe.each(srtpSuites)('%s', (suite) => {
     expect(receiver.unprotect(other.protect(theirs))).toEqual(theirs);
   });
 
+  test.each([
+    ['goes on', 65_538],
+    ['begins anew', 2],
+  ])('hears a far end whose counter %s with another key', (_title, next) => {
+    const receiver = new SrtpReceiver(keyOf(suite));
+    const before = new SrtpSender(keyOf(suite));
+    for (const index of [65_535, 65_536, 65_537]) receiver.unprotect(before.protect(packet(index)));
+    const again = receiver.withKey(keyOf(suite, 9));
+    const after = next > 65_535 ? before.withKey(keyOf(suite, 9)) : new SrtpSender(keyOf(suite, 9));
+
+    for (let index = next; index < next + 66_000; index += 1) {
+      expect(again.unprotect(after.protect(packet(index)))).toEqual(packet(index));
+    }
+  });
+
+  test('accepts no counter but the expected one once the far end uses the new key', () => {
+    const receiver = new SrtpReceiver(keyOf(suite));
+    const sender = new SrtpSender(keyOf(suite));
+    for (const index of [65_535, 65_536]) receiver.unprotect(sender.protect(packet(index)));
+    const again = receiver.withKey(keyOf(suite, 9));
+    const fromZero = new SrtpSender(keyOf(suite, 9));
+    const goingOn = sender.withKey(keyOf(suite, 9));
+
+    expect(again.unprotect(goingOn.protect(packet(65_537)))).toEqual(packet(65_537));
+    expect(again.unprotect(fromZero.protect(packet(2)))).toBe('forged');
+  });
+
+  test('hears a far end whose packets before the first wrap were lost', () => {
+    const receiver = new SrtpReceiver(keyOf(suite));
+    const sender = new SrtpSender(keyOf(suite));
+    for (const index of [65_534, 65_535, 65_536]) sender.protect(packet(index));
+
+    for (const index of [65_537, 65_538]) {
+      expect(receiver.unprotect(sender.protect(packet(index)))).toEqual(packet(index));
+    }
+  });
+
   test('hears RTCP, encrypted or only authenticated, each once', () => {
     const sender = new SrtpSender(keyOf(suite));
     const receiver = new SrtpReceiver(keyOf(suite));
