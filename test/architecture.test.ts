@@ -87,6 +87,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   apps: ['store'],
   bots: ['store'],
   call_legs: ['store'],
+  call_records: ['store'],
   call_captures: ['capture'],
   console_links: ['console'],
   console_sessions: ['console'],

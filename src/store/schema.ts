@@ -15,6 +15,7 @@ import { consoleTables } from './schema/console.ts';
 import { messages } from './schema/messages.ts';
 import { nodes } from './schema/nodes.ts';
 import { notifications } from './schema/notifications.ts';
+import { rules } from './schema/rules.ts';
 import { takeCalls } from './schema/take-calls.ts';
 import { takeSlot } from './schema/take-slot.ts';
 import { trunks } from './schema/trunks.ts';
@@ -31,7 +32,7 @@ export type Schema = {
 const currentSchema: Schema = {
   version: '0.9',
   tables: [
-    ...[apps, calls, trunks, nodes, notifications, consoleTables, messages, companion],
+    ...[apps, calls, trunks, nodes, notifications, consoleTables, messages, companion, rules],
     restPartitions,
   ],
   functions: { take_calls: takeCalls, take_slot: takeSlot },

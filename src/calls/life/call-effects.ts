@@ -24,8 +24,9 @@ export const emitDialing = callSetup.enqueueActions(({ context, event, enqueue }
   const { event: emitted, ...sequences } = dialingEvent(context, event.at, event.gateway);
   // The time to connect is measured from the first INVITE, whichever gateway ends up carrying the
   // call.
-  enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
-  enqueue({ type: 'append', params: { events: [emitted], leg: event.leg } });
+  const dialedAt = context.sentAt ?? event.at;
+  enqueue.assign({ sentAt: dialedAt, ...sequences });
+  enqueue({ type: 'append', params: { events: [emitted], dialedAt, leg: event.leg } });
 });
 
 export const noteFailedAttempt = callSetup.assign(({ context, event }) => {

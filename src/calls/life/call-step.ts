@@ -3,6 +3,7 @@
 
 import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
+import type { CallEvidence } from '../rules/evidence.ts';
 
 export type CallEnding = {
   readonly event: TerminalEvent;
@@ -12,6 +13,8 @@ export type CallEnding = {
    * not have been published yet, and ends with a terminal event.
    */
   readonly ifAnswered?: readonly CallEvent[];
+  /** Omitted if the call has none. */
+  readonly evidence?: CallEvidence;
 };
 
 /** `leg` is omitted once the leg has ended on the wire, because its state is no longer needed. */
@@ -28,6 +31,8 @@ export type CallStep = {
   readonly legIsOver?: true;
   /** State of the second legs. Each leg appears at most once. */
   readonly secondLegs?: readonly SecondLeg[];
+  /** When the first INVITE left. */
+  readonly dialedAt?: Date;
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
   readonly ending?: CallEnding;

@@ -38,7 +38,7 @@ const isSameEnd = `(c.ended_at, c.outcome, c.reason, c.reason_code, c.last_event
 /** The steps ($1), with one row per call, because a statement can only change a row once. */
 const given = `given as materialized (
   select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean,
-    ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb,
+    dialed_at timestamptz, ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb,
     event_sequence integer, notification_sequence integer, published integer)
   where ${fewRows('call_id')}
 )`;
@@ -51,6 +51,7 @@ const given = `given as materialized (
 const moved = `moved as (
   update calls c set
     owner_id = $2,
+    dialed_at = coalesce(c.dialed_at, i.dialed_at),
     ringing_at = coalesce(c.ringing_at, i.ringing_at),
     answered_at = coalesce(c.answered_at, i.answered_at),
     state = case when c.ended_at is not null then c.state when i.ending is not null then 'ended'
@@ -64,6 +65,7 @@ const moved = `moved as (
     reason = coalesce(c.reason, (${ending}) ->> 'reason'),
     reason_code = coalesce(c.reason_code, (${ending}) ->> 'reasonCode'),
     sip_status = coalesce(c.sip_status, ((${ending}) ->> 'sipStatus')::integer),
+    evidence = coalesce(c.evidence, (${ending}) -> 'evidence'),
     last_event_sequence = greatest(c.last_event_sequence, i.event_sequence,
       ((${ending}) ->> 'eventSequence')::integer),
     last_notification_sequence = greatest(c.last_notification_sequence, i.notification_sequence,

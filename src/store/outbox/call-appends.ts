@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../../calls/contract/call-event.ts';
 import { type CallStep, legsOf } from '../../calls/life/call-step.ts';
+import type { CallEvidence } from '../../calls/rules/evidence.ts';
 import { dayOf } from '../days.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
 import { appendStatement } from './append-statement.ts';
@@ -199,17 +200,18 @@ function toAppendedStep(
 }
 
 function stepRow({ call, step, isUntaken }: WaitingStep, published: number | undefined): string {
-  const { events, ringingAt, answeredAt, ending } = step;
+  const { events, dialedAt, ringingAt, answeredAt, ending } = step;
   return storableJson({
     call_id: call.callId,
     is_untaken: isUntaken,
+    dialed_at: dialedAt,
     ringing_at: ringingAt,
     answered_at: answeredAt,
     ...(ending === undefined
       ? {}
       : {
-          ending: endingColumns(ending.event),
-          ending_if_answered: endingColumns(ending.ifAnswered?.at(-1)),
+          ending: endingColumns(ending.event, ending.evidence),
+          ending_if_answered: endingColumns(ending.ifAnswered?.at(-1), ending.evidence),
         }),
     event_sequence: events.at(-1)?.eventSequence,
     notification_sequence: lastNotification(events),
@@ -224,7 +226,7 @@ function legRows({ call: { callId }, step }: WaitingStep): string[] {
 }
 
 /** @returns undefined if there is no such ending */
-function endingColumns(event: CallEvent | undefined) {
+function endingColumns(event: CallEvent | undefined, evidence: CallEvidence | undefined) {
   if (event === undefined || !isTerminal(event)) return undefined;
   const { outcome, reason, reasonCode, sipStatus, notificationSequence } = event.data;
   const { machineDetected, machineDetection } = event.data;
@@ -234,6 +236,7 @@ function endingColumns(event: CallEvent | undefined) {
     verdict: machineDetection,
     sipStatus,
     status: machineDetected === true ? 'machineDetected' : event.type,
+    evidence,
     eventSequence: event.eventSequence,
     notificationSequence,
   };

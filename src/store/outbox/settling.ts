@@ -8,7 +8,7 @@ import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { acceptedSlot } from '../calls/call-slots.ts';
 import { fewRows } from '../few-rows.ts';
-import { callerId } from '../schema/calls.ts';
+import { calleeNumber, callerId, campaign } from '../schema/calls.ts';
 
 const lingerMs = 250;
 /** We pause after a failure, because the database may be unreachable. */
@@ -17,11 +17,13 @@ const retryMs = 1_000;
 const maxWaiting = 50_000;
 
 /**
- * Settles calls and adds them to the totals. A call is settled only once, so it is counted only
- * once, whichever process does it and however often the statement is repeated. All processes lock
- * the rows of the totals in the same order. A process runs the statement a few times a second, so
- * the processes rarely wait for each other's rows. PostgreSQL runs `by_caller` after the main
- * query, so that all processes lock the two tables in the same order too.
+ * Settles calls, writes their records and adds them to the totals. A call is settled only once, so
+ * it is recorded and counted only once, whichever process does it and however often the statement
+ * is repeated. If the database of the calls was restored from a backup, a call may have a record
+ * already, which stays as it is. All processes lock the rows of the totals in the same order. A
+ * process runs the statement a few times a second, so the processes rarely wait for each other's
+ * rows. PostgreSQL runs `by_caller` after the main query, so that all processes lock the two tables
+ * in the same order too.
  */
 const settleStatement = {
   name: 'settle calls',
@@ -32,8 +34,19 @@ with settled as (
   from unnest($1::text[]) as given(call_id)
   where ${fewRows('given.call_id')} and c.call_id = given.call_id and owner_id = $2 and ended_at is not null
     and end_published_at is null
-  returning account_id, bot_id, c.trunk, outcome, status, verdict, accepted_at, answered_at, ended_at,
-    ${callerId.text} as caller
+  returning c.*, ${callerId.text} as caller
+), recorded as (
+  insert into call_records (account_id, accepted_at, call_id, app_id, bot_id, trunk, number, target,
+    caller, caller_name, dialed_at, ringing_at, answered_at, ended_at, outcome, reason_code, verdict,
+    campaign, time_zone, consent, evidence)
+  select account_id, accepted_at, call_id, app_id, bot_id, trunk, ${calleeNumber.text},
+    case when request #>> '{target,kind}' <> 'tel' or request #> '{target,ext}' is not null
+      then request -> 'target' end,
+    request ->> 'caller', request ->> 'callerName', dialed_at, ringing_at, answered_at, ended_at,
+    coalesce(outcome, 'unknown'), reason_code, verdict, ${campaign.text}, request ->> 'timeZone',
+    request -> 'consent', evidence
+  from settled
+  on conflict do nothing
 ), by_caller as (
   insert into caller_totals as known (account_id, slot, caller, bot_id, calls, answered, blocked)
   select account_id, ${acceptedSlot.text} as slot, caller, bot_id, count(*),

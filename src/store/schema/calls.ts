@@ -40,6 +40,9 @@ create table calls (
   dial_before timestamptz(3) not null,
   -- Set before an INVITE may leave. A call with this mark is never dialled again.
   dial_started_at timestamptz(3),
+  -- When the first INVITE left. Null although dial_started_at is set: the call waits for its turn,
+  -- or the process died before it could store this.
+  dialed_at timestamptz(3),
   -- The process that dials the call: NODE_ID and a part that is random for each start.
   owner_id text,
   -- The lost process from which the owner took the call over.
@@ -53,6 +56,8 @@ create table calls (
   -- The verdict of detection at the end of the call.
   verdict text,
   sip_status integer,
+  -- What only the call's record needs, stored with the end: src/calls/rules/evidence.ts.
+  evidence jsonb,
   -- The number of the last stored event. The first event is stored with the call.
   last_event_sequence integer not null default 1,
   -- The number of the last stored notification. Null: the call owes none so far.

@@ -1,0 +1,44 @@
+// Calling rules: the record of each call.
+
+export const rules = `
+-- One row for each settled call of every account, whatever its rules. A row outlives its call, so it
+-- repeats what it needs from the call and from the request. It is inserted once and never updated.
+create table call_records (
+  account_id text not null,
+  accepted_at timestamptz(3) not null,
+  call_id text not null,
+  app_id text not null,
+  bot_id text not null,
+  trunk text,
+  -- The digits of the number that was called, as in calls_by_number.
+  number text,
+  -- The target of the request, unless it is only a number.
+  target jsonb,
+  caller text not null,
+  caller_name text,
+  -- When the first INVITE left. Null: none is known to have left.
+  dialed_at timestamptz(3),
+  ringing_at timestamptz(3),
+  answered_at timestamptz(3),
+  ended_at timestamptz(3) not null,
+  outcome text not null,
+  reason_code text,
+  -- Who picked up, as detection saw it at the end of the call.
+  verdict text,
+  campaign text,
+  time_zone text,
+  -- {basis, at, reference} of the request.
+  consent jsonb,
+  -- The rules under which the call was permitted, or by which it ended, and the rule that ended it.
+  rule_set text,
+  rule_set_version integer,
+  rule text,
+  -- The evidence of the call: src/calls/rules/evidence.ts.
+  evidence jsonb,
+  primary key (account_id, accepted_at, call_id)
+);
+create index call_records_by_number on call_records (account_id, number, accepted_at)
+  where number is not null;
+-- For retention. Rows are stored roughly in the order of their calls, which makes this index tiny.
+create index call_records_by_age on call_records using brin (accepted_at);
+`;
