@@ -110,6 +110,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   notification_lanes: ['notifier', 'store'],
   notification_replays: ['interactions', 'notifier', 'store'],
   notifications: ['interactions', 'notifier', 'store'],
+  ruled_accounts: ['store'],
   schema_migrations: ['store'],
   sounds: ['sounds'],
   test_runs: ['companion', 'store'],

@@ -119,6 +119,11 @@ export type DialoutRequest = CallerDetails & {
 export type AcceptedCall = CallIdentity & {
   readonly request: DialoutRequest;
   readonly acceptedAt: Date;
+  /**
+   * Set if the account had calling rules when the call was taken. Such a call has passed their
+   * check.
+   */
+  readonly isRuled?: true;
 };
 
 /** Makes a forgotten case of a union fail to compile. Throws at run time. */

@@ -75,6 +75,7 @@ type TakenRow =
       readonly start_in_ms: number;
       readonly last_event_sequence: number | null;
       readonly published_event_sequence: number | null;
+      readonly is_ruled: boolean;
     })
   | { readonly call_id: null; readonly took_ms: number; readonly retry_in_ms: number | null };
 
@@ -133,7 +134,7 @@ async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<
       return row.retry_in_ms === null ? taken : { ...taken, retryInMs: row.retry_in_ms };
     }
     grants.push({
-      call: toAcceptedCall(row),
+      call: { ...toAcceptedCall(row), ...(row.is_ruled ? { isRuled: true } : {}) },
       startInMs: row.start_in_ms,
       queued: queuedState(row.last_event_sequence, row.published_event_sequence),
     });

@@ -56,8 +56,20 @@ create table calls (
   -- The verdict of detection at the end of the call.
   verdict text,
   sip_status integer,
+  -- The rule set under which the call was permitted, or refused. Null: the account had none.
+  rule_set text,
+  rule_set_version integer,
+  -- The calling rule that ended the call.
+  rule text,
+  -- The calling rule that the call waits for, and until when. Null: it waits for none.
+  waits_for text,
+  not_before timestamptz(3),
   -- What only the call's record needs, stored with the end: src/calls/rules/evidence.ts.
   evidence jsonb,
+  -- What the end means for the figures of its campaign: connected, abandoned, left, none. Null: the
+  -- call is in flight.
+  ftc_outcome text,
+  ofcom_outcome text,
   -- The number of the last stored event. The first event is stored with the call.
   last_event_sequence integer not null default 1,
   -- The number of the last stored notification. Null: the call owes none so far.

@@ -1,6 +1,12 @@
-// Calling rules: the record of each call.
+// Calling rules: which accounts have any, and the record of each call.
 
 export const rules = `
+-- Accounts that have had a rule set or a suppression. Calls of all other accounts are taken without
+-- a further statement. Each row of call_takes holds a copy of this list.
+create table ruled_accounts (
+  account_id text primary key
+);
+
 -- One row for each settled call of every account, whatever its rules. A row outlives its call, so it
 -- repeats what it needs from the call and from the request. It is inserted once and never updated.
 create table call_records (

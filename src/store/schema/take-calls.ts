@@ -3,6 +3,8 @@
 // function's text changes, even in a comment, the next start replaces the function (see
 // src/store/schema.ts).
 
+import { ruledAccountsLock } from '../rules/ruled-accounts.ts';
+
 /**
  * Returns the calls that this process claimed with take `for_take`. If there hasn't been such a
  * take yet, claims the calls that have waited longest. The last row doesn't contain a call. It says
@@ -18,24 +20,29 @@ export const takeCalls = `
 create function take_calls(for_take integer, is_repeated boolean, for_owner text, of_source text, wanted integer,
   horizon_ms double precision, interval_ms double precision, most_up integer)
 returns table (start_in_ms double precision, retry_in_ms double precision, took_ms double precision, call_id text,
-  sid text, conversation_id text, account_id text, app_id text, bot_id text, accepted_at timestamptz, request jsonb)
+  sid text, conversation_id text, account_id text, app_id text, bot_id text, accepted_at timestamptz, request jsonb,
+  is_ruled boolean)
 language plpgsql as $$
 #variable_conflict use_column
 declare
   known integer;
   held text[];
+  ruled text[];
   first_at timestamptz := clock_timestamp();
   first_in_ms double precision := 0;
   most integer := wanted;
   taken integer := 0;
   is_limited boolean := interval_ms > 0 or most_up is not null;
 begin
-  select take_id, call_ids into known, held from call_takes
+  select take_id, call_ids, ruled_accounts into known, held, ruled from call_takes
   where owner_id = for_owner and source = of_source for update;
   if not found then
-    insert into call_takes (owner_id, source, take_id, call_ids) values (for_owner, of_source, 0, '{}')
+    -- The list of ruled accounts must not change between the copy and the commit.
+    perform pg_advisory_xact_lock_shared(${ruledAccountsLock});
+    insert into call_takes (owner_id, source, take_id, call_ids, ruled_accounts)
+    select for_owner, of_source, 0, '{}', coalesce((select array_agg(account_id) from ruled_accounts), '{}')
     on conflict do nothing;
-    select take_id, call_ids into known, held from call_takes
+    select take_id, call_ids, ruled_accounts into known, held, ruled from call_takes
     where owner_id = for_owner and source = of_source for update;
   end if;
   -- An older number than that of the last take: the statement came late, and nobody waits for its
@@ -44,7 +51,7 @@ begin
     if for_take = known then
       return query select extract(epoch from coalesce(s.start_at, first_at) - clock_timestamp())::double precision * 1000,
         null::double precision, null::double precision, c.call_id, c.sid, c.conversation_id, c.account_id, c.app_id, c.bot_id,
-        c.accepted_at, c.request
+        c.accepted_at, c.request, c.account_id = any(ruled)
       from calls c left join trunk_slots s on s.leg_id = c.call_id
       where c.call_id = any(held) and c.owner_id = for_owner and c.ended_at is null
       order by c.accepted_at, c.call_id;
@@ -93,7 +100,7 @@ begin
     )
     select extract(epoch from first_at - clock_timestamp())::double precision * 1000 + number * interval_ms,
       null::double precision, null::double precision, call_id, sid, conversation_id, account_id, app_id, bot_id, accepted_at,
-      request
+      request, account_id = any(ruled)
     from numbered order by number;
     get diagnostics taken = row_count;
     if is_limited and taken > 0 then
@@ -109,6 +116,7 @@ begin
     update call_takes set take_id = for_take, call_ids = '{}' where owner_id = for_owner and source = of_source;
   end if;
   call_id := null;
+  is_ruled := null;
   start_in_ms := null;
   took_ms := extract(epoch from clock_timestamp() - statement_timestamp()) * 1000;
   return next;

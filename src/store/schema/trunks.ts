@@ -28,6 +28,8 @@ create table call_takes (
   source text not null,
   take_id integer not null,
   call_ids text[] not null,
+  -- A copy of ruled_accounts.
+  ruled_accounts text[] not null,
   primary key (owner_id, source)
 );
 `;
