@@ -111,7 +111,7 @@ const latenessBoundsMs = [2, 5, 10, 15, 20, 30, 40, 60] as const;
 
 /**
  * Writes the histogram as three counters, because the workers have counted already, whereas a
- * `Histogram` counts one packet at a time. Prometheus knows the parts of a histogram by their names.
+ * `Histogram` counts one packet at a time. Prometheus knows a histogram by the names of its parts.
  */
 function latenessMetric(registry: Registry): (now: LatenessMetric) => void {
   const name = 'offhook_rtp_send_lateness_seconds';

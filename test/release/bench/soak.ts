@@ -4,8 +4,6 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { Worker } from 'node:worker_threads';
-import { spawnWorker } from '../../../src/lib/threads/worker-threads.ts';
 import { randomFrom } from '../../faults/random.ts';
 import { type Cluster, startCluster } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -14,10 +12,10 @@ import { freeUdpPort } from '../../support/free-port.ts';
 import type { GatewayProcess } from '../../support/gateway-process.ts';
 import { startPostgres } from '../../support/postgres-server.ts';
 import { isTerminal, type Received } from '../../support/receiver.ts';
+import { BareTicker } from './bare-ticker.ts';
 import { percentile, residentBytes } from './process-usage.ts';
 import { SoakBots } from './soak-bots.ts';
 import { SoakPhones } from './soak-phones.ts';
-import type { Ticked } from './soak-ticker.ts';
 
 const sampleEveryMs = 5_000;
 /**
@@ -61,7 +59,7 @@ export async function benchSoak(args: readonly string[]): Promise<void> {
   const phones = await SoakPhones.start();
   const bots = await SoakBots.start(randomFrom(Number(values.seed)));
   const cluster = await startCluster({ databaseUrl: postgres.url, audioPort: phones.port });
-  const ticker = spawnWorker(new URL('./soak-ticker.ts', import.meta.url), undefined);
+  const ticker = new BareTicker();
   try {
     const gateway = await cluster.startNode('soak', { MEDIA_WORKERS: '1' });
     const notifyUrl = values['dead-receiver']
@@ -83,7 +81,7 @@ export async function benchSoak(args: readonly string[]): Promise<void> {
     print('phones called; packets heard', `${cluster.farEnd.calls.length}; ${phones.packetsHeard}`);
     if (isWell.includes(false)) process.exitCode = 1;
   } finally {
-    await ticker.terminate();
+    await ticker.stop();
     await cluster[Symbol.asyncDispose]();
     bots.close();
     phones.close();
@@ -175,20 +173,17 @@ async function metricsOf(gateway: GatewayProcess): Promise<(name: string) => num
   return (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
 }
 
-function ticked(ticker: Worker): Promise<Ticked> {
-  return new Promise((resolve) => {
-    ticker.once('message', resolve);
-    ticker.postMessage(undefined);
-  });
-}
-
-async function sampleOf(gateway: GatewayProcess, ticker: Worker, minute: number): Promise<Sample> {
+async function sampleOf(
+  gateway: GatewayProcess,
+  ticker: BareTicker,
+  minute: number,
+): Promise<Sample> {
   const metric = await metricsOf(gateway);
   return {
     minute,
     residentMb: (await residentBytes(gateway.child.pid ?? 0)) / 1e6,
     ticksLate: metric('offhook_media_ticks_late_total'),
-    bareTicksLate: (await ticked(ticker)).ticksLate,
+    bareTicksLate: (await ticker.read()).ticksLate,
   };
 }
 

@@ -1,11 +1,15 @@
 // Measures what an audio stream to a bot costs and how much it delays a conversation: from RTP in
 // to the socket, from the socket to RTP out, from a clear to silence, and the CPU time for 20 ms in
 // both directions. In the same run it measures the minimum cost of the same bytes: a loop over `ws`
-// and a loop over UDP that only move them.
+// and a loop over UDP that only move them. `--busy 0.9` keeps the main thread busy for 90% of the
+// time. `--nice=-20` (as root) lets the gateway run before the far ends, which otherwise have
+// machines of their own.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
@@ -14,7 +18,11 @@ import type { StreamSettings } from '../../../src/calls/stream/stream.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
 import { streamIdsOf } from '../../../src/streams/stream-ids.ts';
+import { BareTicker } from './bare-ticker.ts';
+import { BusyMainThread } from './busy-main-thread.ts';
 import { optionsOf } from './options.ts';
+import { SentPackets } from './sent-packets.ts';
+import { latenessBetween, printLateness } from './streams-lateness.ts';
 import type { FromPeer, ToPeer } from './streams-peer.ts';
 
 const frameMs = 20;
@@ -22,9 +30,11 @@ const frameMs = 20;
 const jitterMs = 40;
 /** The gateway locks sources and connects sockets 3 s after the first packet. */
 const settleMs = 4_000;
+const [portMin, portMax] = [30_000, 39_999];
 
 export async function benchStreams(args: readonly string[]): Promise<void> {
-  const { streams, seconds } = optionsOf(args, { streams: [1, 100, 300], seconds: 4 });
+  const defaults = { streams: [1, 100, 300], seconds: 4, busy: 0, nice: 0 };
+  const { streams, seconds, busy, nice } = optionsOf(args, defaults);
   const ms = seconds * 1_000;
   const bare = 100;
   console.log(`bare loops over ${bare} sockets, CPU time in µs for 20 ms in both directions`);
@@ -33,18 +43,23 @@ export async function benchStreams(args: readonly string[]): Promise<void> {
     (await bareWebSockets(bare, ms)).toFixed(1),
   );
   print('UDP, one packet per frame and direction', (await bareRtp(bare, ms)).toFixed(1));
-  for (const count of streams) await streamsAtOnce(count, ms);
+  for (const count of streams) await streamsAtOnce(count, ms, { busy, nice });
 }
 
-async function streamsAtOnce(count: number, ms: number): Promise<void> {
+async function streamsAtOnce(
+  count: number,
+  ms: number,
+  { busy, nice }: { readonly busy: number; readonly nice: number },
+): Promise<void> {
   const peer = new Peer();
   const { webSocketPort, rtpPorts } = await peer.ask('open', { kind: 'open', count });
   const port = createMediaPort({
-    ...{ host: '127.0.0.1', publicHost: '127.0.0.1', portMin: 30_000, portMax: 39_999 },
+    ...{ host: '127.0.0.1', publicHost: '127.0.0.1', portMin, portMax },
     ...{ workers: 1, inactivityTimeoutMs: 600_000, silenceIntervalMs: 200, logger: silentLogger },
     streams: { bufferBytes: 256_000_000, allowedNetworks: ['127.0.0.0/8'] },
   });
   await port.ready();
+  const ticker = new BareTicker();
   const sessions: MediaSession[] = [];
   const answeredAtMs: number[] = [];
   for (const [index, rtpPort] of rtpPorts.entries()) {
@@ -57,10 +72,19 @@ async function streamsAtOnce(count: number, ms: number): Promise<void> {
   // The code is compiled now, and the queues hold nothing of the warm-up.
   const { clearMs } = await peer.ask('cleared', { kind: 'clear' });
   const { atMs } = await peer.ask('greeted', { kind: 'greetings' });
+  const packets = await SentPackets.record(ports);
+  prioritise(nice);
+  const latenessBefore = (await port.statistics()).sendLateness;
+  const tickedBefore = await ticker.read();
+  const busyThread = new BusyMainThread(busy);
   const before = process.cpuUsage();
   const { toBotMs, toPhoneMs } = await peer.ask('talked', { kind: 'talk', ports, ms });
   const { user, system } = process.cpuUsage(before);
-  const { maxLateMs, streams } = await port.statistics();
+  busyThread[Symbol.dispose]();
+  const tickedAfter = await ticker.read();
+  const { maxLateMs, streams, sendLateness } = await port.statistics();
+  prioritise(0);
+  const sent = await packets?.stop();
 
   const stepUs = (user + system) / (count * (ms / frameMs));
   console.log(`${count} streams`);
@@ -72,9 +96,20 @@ async function streamsAtOnce(count: number, ms: number): Promise<void> {
   print('CPU time for 20 ms in both directions, µs', stepUs.toFixed(1));
   print('streams per core at that cost', String(Math.floor((frameMs * 1_000) / stepUs)));
   print('latest tick, ms; dropped frames', `${maxLateMs}; ${streams.framesDropped}`);
+  printLateness({
+    worker: latenessBetween(latenessBefore, sendLateness),
+    ticker: latenessBetween(tickedBefore.lateness, tickedAfter.lateness),
+    sent,
+  });
+  await ticker.stop();
   for (const session of sessions) session.close();
   peer.stop();
   await port[Symbol.asyncDispose]();
+}
+
+/** Sets the priority of this process's threads. Those that already run don't inherit it. */
+function prioritise(nice: number): void {
+  for (const thread of readdirSync('/proc/self/task')) setPriority(Number(thread), nice);
 }
 
 async function openStream(
