@@ -21,6 +21,12 @@ import {
   type SrtpKeys,
 } from './srtp/negotiation.ts';
 
+/**
+ * RFC 3389's static payload type. We accept comfort noise from any far end, because some send it
+ * without an agreement. We neither offer it nor send it: a far end for which it's agreed suppresses
+ * silence, and its detector then cuts off the first milliseconds of words, and hides the noise by
+ * which we judge the line. FreeSWITCH offers it by default; Asterisk, like us, doesn't.
+ */
 export const comfortNoisePayloadType = 13;
 const telephoneEventPayloadType = 101;
 const clockRateHz = 8_000;
@@ -95,6 +101,8 @@ export type RemoteMedia = {
   readonly receive: Readonly<Record<Codec, readonly number[]>>;
   /** Payload types that we accept for telephone events. */
   readonly telephoneEvents: readonly number[];
+  /** Payload types that the far end has declared for comfort noise, if it has. */
+  readonly comfortNoise?: readonly number[];
   /** The payload type that the far end has declared for keys. Absent if it doesn't accept keys. */
   readonly keyPayloadType?: number;
   /** The longest packets to send. Absent if the far end sets no limit. */
@@ -324,9 +332,22 @@ function readAudio(
       PCMA: acceptedTypes('PCMA', formats, numbers),
     },
     telephoneEvents: acceptedTypes('telephone-event', formats, numbers),
+    ...comfortNoiseOf(line),
     ...(keys === undefined ? {} : { keyPayloadType: keys.payloadType }),
     ...maxPacketOf(line),
   };
+}
+
+function comfortNoiseOf(line: SdpMedia): Pick<RemoteMedia, 'comfortNoise'> {
+  const comfortNoise = payloadTypesOf(line).filter((payloadType) =>
+    line.rtpmaps.some(
+      (map) =>
+        map.payloadType === payloadType &&
+        map.encoding === 'cn' &&
+        (map.clockRateHz ?? clockRateHz) === clockRateHz,
+    ),
+  );
+  return comfortNoise.length === 0 ? {} : { comfortNoise };
 }
 
 /**

@@ -9,6 +9,10 @@ const milliseconds = z.number().min(0);
 export const callQuality = z.object({
   lossPercent: share.describe('share of the packets from the person that did not arrive'),
   jitterMs: milliseconds.describe('how irregularly they arrived: mean of the estimate of RFC 3550'),
+  concealedMs: milliseconds.describe(
+    'audio that was lost or late, so that a bot or detection heard a continuation that Offhook ' +
+      'made up for up to 60 ms, and then silence',
+  ),
   roundTripMs: milliseconds
     .exactOptional()
     .describe('there and back, from the far end’s RTCP; absent if it sends none'),
@@ -24,6 +28,13 @@ export const callQuality = z.object({
 export type CallQuality = Immutable<z.infer<typeof callQuality>>;
 
 export const exampleQuality: CallQuality = {
-  ...{ lossPercent: 0.3, jitterMs: 2.1, roundTripMs: 84, rFactor: 89.2, mos: 4.33 },
+  ...{
+    lossPercent: 0.3,
+    jitterMs: 2.1,
+    concealedMs: 240,
+    roundTripMs: 84,
+    rFactor: 89.2,
+    mos: 4.33,
+  },
   remote: { lossPercent: 0, jitterMs: 1.5 },
 };

@@ -136,8 +136,10 @@ function Facts({ call }) {
   </dl>`;
 }
 
-function qualityWords({ mos, lossPercent, jitterMs, roundTripMs, remote }) {
-  const parts = [`MOS ${mos}`, `${lossPercent}% lost`, `jitter ${jitterMs} ms`];
+function qualityWords({ mos, lossPercent, concealedMs, jitterMs, roundTripMs, remote }) {
+  const parts = [`MOS ${mos}`, `${lossPercent}% lost`];
+  if (concealedMs > 0) parts.push(`${concealedMs} ms concealed`);
+  parts.push(`jitter ${jitterMs} ms`);
   if (roundTripMs !== undefined) parts.push(`round trip ${roundTripMs} ms`);
   if (remote !== undefined) parts.push(`${remote.lossPercent}% of ours lost`);
   return parts.join(' · ');

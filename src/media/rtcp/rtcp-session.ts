@@ -3,6 +3,7 @@
 // and our own counts we know how the call sounds on both sides.
 
 import type { CallQuality } from '../../calls/life/call-quality.ts';
+import type { PlayoutCounts } from '../rtp/jitter-buffer.ts';
 import { type RtpHeader, rtpHeaderBytes } from '../rtp/rtp-packet.ts';
 import { ReceptionStatistics } from './reception-statistics.ts';
 import { middleOf, ntpTimeOf, readReports, type TheirReport, writeReport } from './rtcp-packets.ts';
@@ -110,17 +111,20 @@ export class RtcpSession {
   }
 
   /** @returns undefined if the far end hasn't sent any audio */
-  quality(): CallQuality | undefined {
+  quality({ concealedSamples, unplayedPackets }: PlayoutCounts): CallQuality | undefined {
     const { expected, received, jitterMs } = this.#counted();
     if (expected === 0) return undefined;
     const lossPercent = (100 * (expected - received)) / expected;
+    // To a listener, a packet that came too late to be played is lost.
+    const unheardPercent = Math.min(100, lossPercent + (100 * unplayedPackets) / expected);
     const roundTripMs = this.#roundTripMs;
     const delayMs = (roundTripMs === undefined ? usualDelayMs : roundTripMs / 2) + ownDelayMs;
-    const r = rFactor(lossPercent, delayMs);
+    const r = rFactor(unheardPercent, delayMs);
     const theirs = this.#theirs;
     return {
       lossPercent: rounded(lossPercent, 2),
       jitterMs: rounded(jitterMs, 1),
+      concealedMs: rounded(concealedSamples / unitsPerMs, 0),
       ...(roundTripMs !== undefined && { roundTripMs: rounded(roundTripMs, 0) }),
       rFactor: rounded(r, 1),
       mos: rounded(meanOpinionScore(r), 2),

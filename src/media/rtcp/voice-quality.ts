@@ -3,7 +3,10 @@
 
 /** The R-factor of G.711 on a good line. */
 const bestR = 93.2;
-/** G.113, appendix I: how robust G.711 is against lost packets, if the gaps are concealed. */
+/**
+ * G.113, appendix I: how robust G.711 is against lost packets, if the gaps are concealed as in
+ * G.711, appendix I (`src/media/concealment`).
+ */
 const robustness = 25.1;
 /** Delay beyond this much disturbs a conversation. */
 const noticedDelayMs = 177.3;

@@ -1,31 +1,40 @@
 // Puts received G.711 back on a steady 20 ms clock. One sample is one timestamp unit, so the buffer
 // is simply a ring of samples addressed by RTP timestamp, and reordering, duplicates and packet
-// sizes need no special cases. If audio hasn't arrived by the time we need to play it, we play
-// silence instead. There are no sockets or clocks in here: the owner calls `take` every 20 ms.
+// sizes need no special cases. If audio hasn't arrived by the time we need to play it, we mark its
+// samples, so that the owner can fill them. There are no sockets or clocks in here: the owner calls
+// `take` every 20 ms.
 
-import { sequenceDistance, timestampDistance } from './rtp-packet.ts';
+import { type RtpHeader, sequenceDistance, timestampDistance } from './rtp-packet.ts';
 
 export const frameSamples = 160;
 
+/** Marks a sample that hasn't arrived. G.711 never decodes to this value. */
+export const missingSample = -32_768;
+/** Marks a sample that the far end didn't send, because it suppresses silence. */
+export const pausedSample = -32_767;
+
 /**
- * The ring stores 512 ms in 8 kB, which is longer than the maximum delay. The capacity is a power
- * of two, so the ring stays aligned when the timestamp wraps.
+ * The ring stores 1,024 ms in 16 kB, which is room for the maximum delay and for a packet of 400 ms
+ * after it. The capacity is a power of two, so the ring stays aligned when the timestamp wraps.
  */
-const capacitySamples = 4096;
+const capacitySamples = 8_192;
 const slotMask = capacitySamples - 1;
-const granuleShift = 3;
-const samplesPerGranule = 1 << granuleShift;
-const granuleMask = capacitySamples / samplesPerGranule - 1;
+/**
+ * Longer packets are ignored. RFC 3551, section 4.2, expects receivers to accept up to 200 ms, and
+ * some far ends send 260 ms.
+ */
+const maxPacketSamples = 3_200;
 /**
  * The first packet is delayed by two frames, which covers the reordering and jitter of ordinary
  * carrier routes.
  */
 const targetDelaySamples = 2 * frameSamples;
 /**
- * If the delay exceeds 300 ms, we skip the oldest audio, because delaying everything after it would
- * be worse.
+ * If the delay exceeds 600 ms, we skip the oldest audio. Stalls of mobile networks are usually
+ * shorter, so all that they hold up is played. After a longer one, the delay of everything that
+ * follows would be worse than the cut: G.114 finds 400 ms unacceptable in a conversation.
  */
-const maxDelaySamples = 2_400;
+const maxDelaySamples = 4_800;
 /**
  * A timestamp that's off by more than a second isn't caused by jitter. The sender must have reset
  * its clock.
@@ -33,31 +42,61 @@ const maxDelaySamples = 2_400;
 const jumpSamples = 8_000;
 /** Networks don't reorder packets this far, so the sender must have restarted its sequence. */
 const maxReorderedPackets = 100;
-/** If the delay has been longer than necessary for 1 s, we shorten it by one frame. */
+/** If the delay has been longer than necessary for 1 s, we skip frames until it's no longer. */
 const shrinkWindowFrames = 50;
-/** We wait up to 2 s for a pause in the speech, and then skip a frame anyway. */
-const maxSkipWaitFrames = 100;
+/** Before each skip we wait up to 1 s for a pause in the speech, and then skip a frame anyway. */
+const maxSkipWaitFrames = 50;
 /** A frame counts as a pause if its peak doesn't exceed this, which is about -44 dBFS. */
 const quietPeak = 200;
 
 /** The minimum delay recorded for a window in which no packet arrived. */
 const unmeasured = 2 ** 31;
 
+/** Counters shared by all buffers of a worker. */
 export type JitterStatistics = { late: number; duplicates: number; skippedFrames: number };
 
 export function createJitterStatistics(): JitterStatistics {
   return { late: 0, duplicates: 0, skippedFrames: 0 };
 }
 
+/** What one call's listeners didn't hear as it was sent. */
+export type PlayoutCounts = {
+  /** Samples that were lost or late, so that something else was heard in their place. */
+  concealedSamples: number;
+  /** Packets that arrived, but too late to be played, or that were skipped. May be fractional. */
+  unplayedPackets: number;
+};
+
+export function createPlayoutCounts(): PlayoutCounts {
+  return { concealedSamples: 0, unplayedPackets: 0 };
+}
+
 export class JitterBuffer {
-  readonly #samples = new Int16Array(capacitySamples);
-  /** 1 for each granule of 8 samples in which audio was received. */
-  readonly #received = new Uint8Array(capacitySamples / samplesPerGranule);
+  readonly #samples = new Int16Array(capacitySamples).fill(missingSample);
   readonly statistics: JitterStatistics;
+  readonly #counts: PlayoutCounts;
   /** Timestamp of the next sample to play. Valid only if `#started`. */
   #playTimestamp = 0;
   #started = false;
   #highestSequence = 0;
+  /** Timestamp of the first sample after the newest audio packet, and that packet's length. */
+  #endTimestamp = 0;
+  #packetSamples = frameSamples;
+  /** Packets missing between the newest audio packet and the newest packet of any kind. */
+  #lostPackets = 0;
+  /** Packets that haven't arrived although newer ones have. */
+  #overduePackets = 0;
+  /** Samples before the first packet that are still to be played as silence. */
+  #leadSamples = 0;
+  /** True if the far end has said that it suppresses silence from the newest audio packet on. */
+  #isPaused = false;
+  /**
+   * Samples that were due after the newest audio packet. Only the next packet tells whether they
+   * were lost, are late, or weren't sent.
+   */
+  #awaitedSamples = 0;
+  /** The same two counts for the frame that's being taken. */
+  readonly #inFrame = { lost: 0, awaited: 0 };
   /**
    * The timestamp that would confirm a jump if the next packet carries it. Undefined unless the
    * last packet jumped.
@@ -65,12 +104,13 @@ export class JitterBuffer {
   #jumpTimestamp: number | undefined;
   #windowFrames = 0;
   #windowMinDelay = unmeasured;
-  #skipDue = false;
+  #framesToSkip = 0;
   #skipWaitFrames = 0;
 
-  /** Several buffers may share one `statistics` object. Default: this buffer's own. */
-  constructor(statistics = createJitterStatistics()) {
+  /** Several buffers may share one object of each kind. Default: this buffer's own. */
+  constructor(statistics = createJitterStatistics(), counts = createPlayoutCounts()) {
     this.statistics = statistics;
+    this.#counts = counts;
   }
 
   /** True once a packet has arrived. The first packet determines the delay for all later ones. */
@@ -78,96 +118,179 @@ export class JitterBuffer {
     return this.#started;
   }
 
-  /**
-   * Stores the audio in `packet[start..end)`. `decode` maps each code word to its linear sample.
-   */
-  put(
-    packet: Uint8Array,
-    start: number,
-    end: number,
-    sequence: number,
-    timestamp: number,
-    decode: Int16Array,
-  ): void {
-    const length = end - start;
-    if (length <= 0 || length > maxDelaySamples) return;
-    if (!this.#admit(sequence, timestamp, length)) return;
+  /** Stores a packet's audio. `decode` maps each code word to its linear sample. */
+  put(packet: Uint8Array, header: RtpHeader, decode: Int16Array): void {
+    const { payloadStart, timestamp } = header;
+    const length = header.payloadEnd - payloadStart;
+    if (length <= 0 || length > maxPacketSamples) return;
+    if (!this.#admit(header, length)) return;
     const offset = timestampDistance(timestamp, this.#playTimestamp);
-    const skip = offset < 0 ? -offset : 0;
     const samples = this.#samples;
-    for (let index = skip; index < length; index += 1) {
+    for (let index = offset < 0 ? -offset : 0; index < length; index += 1) {
       const slot = (timestamp + index) & slotMask;
-      samples[slot] = decode[packet[start + index] as number] as number;
+      samples[slot] = decode[packet[payloadStart + index] as number] as number;
     }
-    this.#mark(timestamp + skip, length - skip, 1);
+  }
+
+  /** Takes note of a packet without audio, e.g. of a key, so that it doesn't count as lost. */
+  note(sequence: number): void {
+    if (!this.#started) return;
+    const ahead = sequenceDistance(sequence, this.#highestSequence);
+    if (!isNewer(ahead)) return;
+    this.#highestSequence = sequence;
+    // If the sender has started over, its sequence numbers don't tell what was lost.
+    if (ahead <= 0) return;
+    this.#lostPackets += ahead - 1;
+    this.#overduePackets += ahead - 1;
   }
 
   /**
-   * Copies the next 20 ms into `frame` and fills in silence for missing samples.
-   * @returns false if less than half of the frame was received
+   * Takes note of a comfort noise packet: what follows the newest audio is a pause, not a loss,
+   * until the next audio packet.
+   */
+  pause({ sequence, timestamp }: RtpHeader): void {
+    if (!this.#started) {
+      this.#startAt(sequence, timestamp);
+    } else {
+      if (!isNewer(sequenceDistance(sequence, this.#highestSequence))) return;
+      this.note(sequence);
+      const delay = timestampDistance(timestamp, this.#playTimestamp);
+      if (Math.abs(delay) > jumpSamples) return;
+      const lost = this.#lostBefore(timestamp, this.#packetSamples);
+      this.#counts.concealedSamples += Math.min(this.#awaitedSamples, lost);
+      this.#endTimestamp = (this.#endTimestamp + lost) >>> 0;
+    }
+    this.#lostPackets = 0;
+    this.#awaitedSamples = 0;
+    this.#isPaused = true;
+  }
+
+  /**
+   * Copies the next 20 ms into `frame`, with `missingSample` and `pausedSample` where there's no
+   * audio.
+   * @returns false if more than half of the frame is missing
    */
   take(frame: Int16Array): boolean {
     if (!this.#started) {
-      frame.fill(0);
+      frame.fill(missingSample);
       return false;
     }
-    let isReceived = this.#copy(frame);
-    if (this.#shouldSkip(frame, isReceived)) {
+    let isKnown = this.#copy(frame);
+    if (this.#shouldSkip(frame, isKnown)) {
       this.#advance(frameSamples);
       this.statistics.skippedFrames += 1;
-      isReceived = this.#copy(frame);
+      isKnown = this.#copy(frame);
     }
+    this.#counts.concealedSamples += this.#inFrame.lost;
+    this.#awaitedSamples += this.#inFrame.awaited;
     this.#advance(frameSamples);
     this.#checkDelay();
-    return isReceived;
+    return isKnown;
   }
 
   /** Drops all audio and starts over with the next packet. */
   reset(): void {
-    this.#samples.fill(0);
-    this.#received.fill(0);
+    this.#samples.fill(missingSample);
     this.#started = false;
     this.#jumpTimestamp = undefined;
-    this.#skipDue = false;
+    this.#framesToSkip = 0;
     this.#restartWindow();
   }
 
   /** Decides whether to play a packet. Moves the play position if necessary. */
-  #admit(sequence: number, timestamp: number, length: number): boolean {
+  #admit(header: RtpHeader, length: number): boolean {
+    const { sequence, timestamp } = header;
     if (!this.#started) {
       this.#startAt(sequence, timestamp);
+      this.#endAt(timestamp, length);
       return true;
     }
     const ahead = sequenceDistance(sequence, this.#highestSequence);
-    const isNew = ahead > 0 || ahead < -maxReorderedPackets;
+    const isNew = isNewer(ahead);
     if (ahead === 0) this.statistics.duplicates += 1;
     const delay = timestampDistance(timestamp, this.#playTimestamp);
     if (delay > jumpSamples || (isNew && delay < -jumpSamples)) {
       return this.#confirmJump(sequence, timestamp, length);
     }
     this.#jumpTimestamp = undefined;
-    if (isNew) this.#highestSequence = sequence;
-    if (delay < 0) return this.#admitLate(isNew, timestamp, delay, length);
-    if (isNew && delay < this.#windowMinDelay) this.#windowMinDelay = delay;
-    const excess = delay - maxDelaySamples;
-    if (excess > 0) this.#advance(excess);
+    if (!isNew) return this.#admitStraggler(ahead, delay, length);
+    this.note(sequence);
+    const lost = this.#lostBefore(timestamp, length);
+    this.#countGap(header, delay, lost);
+    if (delay < 0) {
+      // Either the network path has become longer, or the sender stopped its timestamps during a
+      // pause. In both cases, playout continues from this packet, and the delay grows accordingly.
+      this.#playTimestamp = timestamp;
+      this.#leadSamples = 0;
+      this.#framesToSkip = 0;
+      this.#restartWindow();
+    } else {
+      if (delay < this.#windowMinDelay) this.#windowMinDelay = delay;
+      this.#limitDelay(delay, length);
+      this.#markPause((this.#endTimestamp + lost) >>> 0, timestamp);
+    }
+    this.#endAt(timestamp, length);
     return true;
   }
 
   /**
-   * Handles a packet that is at least partly too late. If a newer packet has already arrived, this
-   * one is a straggler, and we play only the part that is still in time. Otherwise either the
-   * network path has become longer, or the sender stopped its timestamps during a pause. In both of
-   * these cases, playout continues from this packet, and the delay grows accordingly.
+   * Handles a packet that comes after a newer one. We play only the part that is still in time.
    */
-  #admitLate(isNew: boolean, timestamp: number, delay: number, length: number): boolean {
-    if (isNew) {
-      this.#playTimestamp = timestamp;
-      this.#restartWindow();
-      return true;
-    }
+  #admitStraggler(ahead: number, delay: number, length: number): boolean {
+    // Duplicates come after newer packets, too, but nothing was overdue.
+    const isOverdue = ahead < 0 && this.#overduePackets > 0;
+    if (isOverdue) this.#overduePackets -= 1;
+    if (delay >= 0) return delay + length <= capacitySamples;
     this.statistics.late += 1;
-    return delay + length > 0;
+    const isPlayable = delay + length > 0;
+    if (isOverdue && !isPlayable) this.#counts.unplayedPackets += 1;
+    return isPlayable;
+  }
+
+  /** Skips the oldest audio if a packet would be played too late, or doesn't fit into the ring. */
+  #limitDelay(delay: number, length: number): void {
+    const excess = Math.max(delay - maxDelaySamples, delay + length - capacitySamples);
+    if (excess <= 0) return;
+    // The silence before the first packet is no loss.
+    this.#counts.unplayedPackets += Math.max(0, excess - this.#leadSamples) / length;
+    this.#advance(excess);
+  }
+
+  /**
+   * Returns how many of the samples between the newest audio and this timestamp were lost. A gap in
+   * the timestamps without one in the sequence numbers is no loss: the far end suppresses silence
+   * (RFC 3551, section 4.1).
+   */
+  #lostBefore(timestamp: number, packetSamples: number): number {
+    const gap = timestampDistance(timestamp, this.#endTimestamp);
+    if (gap <= 0) return 0;
+    return Math.min(gap, this.#lostPackets * Math.max(packetSamples, this.#packetSamples));
+  }
+
+  /** Decides what the samples were for which we've waited in vain. */
+  #countGap({ timestamp, marker }: RtpHeader, delay: number, lost: number): void {
+    const awaited = this.#awaitedSamples;
+    const isSuppressed = lost === 0 && timestampDistance(timestamp, this.#endTimestamp) > 0;
+    // A marker begins a talk spurt (RFC 3551, section 4.1): the wait was a pause.
+    const isLate = delay < 0 && !marker && !isSuppressed;
+    const late = isLate ? Math.min(-delay, awaited) : 0;
+    this.#counts.concealedSamples += Math.min(awaited, lost + late);
+  }
+
+  /** Marks the samples that the far end didn't send, from the play position on. */
+  #markPause(from: number, until: number): void {
+    const due = timestampDistance(this.#playTimestamp, from);
+    const first = due > 0 ? this.#playTimestamp : from;
+    const count = timestampDistance(until, first);
+    if (count > 0) this.#fill(first, count, pausedSample);
+  }
+
+  #endAt(timestamp: number, length: number): void {
+    this.#endTimestamp = (timestamp + length) >>> 0;
+    this.#packetSamples = length;
+    this.#lostPackets = 0;
+    this.#awaitedSamples = 0;
+    this.#isPaused = false;
   }
 
   /**
@@ -181,6 +304,7 @@ export class JitterBuffer {
     if (Math.abs(timestampDistance(timestamp, expected)) > jumpSamples) return false;
     this.reset();
     this.#startAt(sequence, timestamp);
+    this.#endAt(timestamp, length);
     return true;
   }
 
@@ -188,20 +312,37 @@ export class JitterBuffer {
     this.#started = true;
     this.#highestSequence = sequence;
     this.#playTimestamp = (timestamp - targetDelaySamples) >>> 0;
+    this.#endTimestamp = timestamp;
+    this.#leadSamples = targetDelaySamples;
+    this.#overduePackets = 0;
   }
 
   #copy(frame: Int16Array): boolean {
     const samples = this.#samples;
-    const received = this.#received;
     const start = this.#playTimestamp;
-    let granules = 0;
+    let missing = 0;
     for (let index = 0; index < frameSamples; index += 1) {
-      frame[index] = samples[(start + index) & slotMask] as number;
+      const sample = samples[(start + index) & slotMask] as number;
+      frame[index] = sample;
+      if (sample === missingSample) missing += 1;
     }
-    for (let index = 0; index < frameSamples; index += samplesPerGranule) {
-      granules += received[((start + index) & slotMask) >> granuleShift] as number;
+    this.#inFrame.lost = 0;
+    this.#inFrame.awaited = 0;
+    return missing === 0 || this.#explain(frame);
+  }
+
+  /** Tells missing samples that were sent from those of a pause, and from those still to come. */
+  #explain(frame: Int16Array): boolean {
+    const inFrame = this.#inFrame;
+    const sentSamples = timestampDistance(this.#endTimestamp, this.#playTimestamp);
+    for (let index = 0; index < frameSamples; index += 1) {
+      if (frame[index] !== missingSample || index < this.#leadSamples) continue;
+      if (index < sentSamples) inFrame.lost += 1;
+      else if (this.#isPaused) frame[index] = pausedSample;
+      else inFrame.awaited += 1;
     }
-    return granules * 2 * samplesPerGranule >= frameSamples;
+    const missing = this.#leadSamples > 0 ? frameSamples : inFrame.lost + inFrame.awaited;
+    return missing * 2 <= frameSamples;
   }
 
   /**
@@ -209,25 +350,16 @@ export class JitterBuffer {
    * memory.
    */
   #advance(count: number): void {
-    const samples = this.#samples;
-    const cleared = Math.min(count, capacitySamples);
-    const from = this.#playTimestamp & slotMask;
-    const unwrapped = Math.min(cleared, capacitySamples - from);
-    samples.fill(0, from, from + unwrapped);
-    samples.fill(0, 0, cleared - unwrapped);
-    this.#mark(this.#playTimestamp, cleared, 0);
+    this.#fill(this.#playTimestamp, Math.min(count, capacitySamples), missingSample);
     this.#playTimestamp = (this.#playTimestamp + count) >>> 0;
+    this.#leadSamples = Math.max(0, this.#leadSamples - count);
   }
 
-  /** Marks every granule that the given samples touch. */
-  #mark(timestamp: number, count: number, value: 0 | 1): void {
-    if (count <= 0) return;
-    const received = this.#received;
-    const first = (timestamp & slotMask) >> granuleShift;
-    const granules = (((timestamp & (samplesPerGranule - 1)) + count - 1) >> granuleShift) + 1;
-    for (let index = 0; index < granules; index += 1) {
-      received[(first + index) & granuleMask] = value;
-    }
+  #fill(timestamp: number, count: number, value: number): void {
+    const from = timestamp & slotMask;
+    const unwrapped = Math.min(count, capacitySamples - from);
+    this.#samples.fill(value, from, from + unwrapped);
+    this.#samples.fill(value, 0, count - unwrapped);
   }
 
   /**
@@ -235,33 +367,43 @@ export class JitterBuffer {
    * the sender's clock is faster than ours.
    */
   #checkDelay(): void {
+    // While we're skipping, the delay changes.
+    if (this.#framesToSkip > 0) return;
     this.#windowFrames += 1;
     if (this.#windowFrames < shrinkWindowFrames) return;
-    const measured = this.#windowMinDelay < unmeasured;
-    if (measured && this.#windowMinDelay > targetDelaySamples + frameSamples) this.#skipDue = true;
+    if (this.#windowMinDelay < unmeasured) {
+      const excess = this.#windowMinDelay - targetDelaySamples - frameSamples;
+      this.#framesToSkip = Math.max(0, Math.ceil(excess / frameSamples));
+    }
     this.#restartWindow();
   }
 
   #restartWindow(): void {
     this.#windowFrames = 0;
     this.#windowMinDelay = unmeasured;
+    this.#skipWaitFrames = 0;
   }
 
-  #shouldSkip(frame: Int16Array, isReceived: boolean): boolean {
-    if (!this.#skipDue) return false;
+  #shouldSkip(frame: Int16Array, isKnown: boolean): boolean {
+    if (this.#framesToSkip === 0) return false;
     this.#skipWaitFrames += 1;
-    if (isReceived && this.#skipWaitFrames < maxSkipWaitFrames && !isQuiet(frame)) return false;
-    this.#skipDue = false;
-    this.#skipWaitFrames = 0;
-    // The delays we measured before the skip are now one frame too long, so start over.
+    if (isKnown && this.#skipWaitFrames < maxSkipWaitFrames && !isQuiet(frame)) return false;
+    this.#framesToSkip -= 1;
+    // The delays we measured before the skip are now too long, so start over.
     this.#restartWindow();
     return true;
   }
 }
 
+/** Whether a packet that is this far ahead of the newest is new, or its sender started over. */
+function isNewer(ahead: number): boolean {
+  return ahead > 0 || ahead < -maxReorderedPackets;
+}
+
 function isQuiet(frame: Int16Array): boolean {
   for (let index = 0; index < frameSamples; index += 1) {
-    if (Math.abs(frame[index] as number) > quietPeak) return false;
+    const sample = frame[index] as number;
+    if (Math.abs(sample) > quietPeak && sample > pausedSample) return false;
   }
   return true;
 }

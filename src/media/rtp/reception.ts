@@ -8,8 +8,9 @@ import type { RtcpSession } from '../rtcp/rtcp-session.ts';
 import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from '../sdp.ts';
 import { type Rejection, receiverFor, type SrtpReceiver } from '../srtp/srtp-receiver.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
-import { JitterBuffer } from './jitter-buffer.ts';
+import { createPlayoutCounts, type PlayoutCounts } from './jitter-buffer.ts';
 import type { Listeners } from './listeners.ts';
+import { ReceivedAudio } from './received-audio.ts';
 import { CurrentSsrc, type RemoteSource } from './remote-source.ts';
 import { isRtcp, readRtcpSender, readRtp } from './rtp-packet.ts';
 import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
@@ -26,7 +27,7 @@ export class Reception {
   readonly #kinds = new Map<number, PacketKind>();
   readonly #dtmf: DtmfReceiver;
   readonly #ssrc = new CurrentSsrc(() => {
-    this.#jitter?.reset();
+    this.#audio?.reset();
     this.#dtmf.reset();
   });
   #remote: RemoteMedia | undefined;
@@ -39,7 +40,9 @@ export class Reception {
   /** Undefined unless the far end encrypts its audio. */
   #srtp: SrtpReceiver | undefined;
   /** Undefined unless a listener needs frames. */
-  #jitter: JitterBuffer | undefined;
+  #audio: ReceivedAudio | undefined;
+  /** Counts what the listeners missed, over the whole call. */
+  readonly playout: PlayoutCounts = createPlayoutCounts();
   #quietFrames = 0;
   /**
    * The other end of the bridge, to which we relay packets. Undefined if we aren't relaying
@@ -63,7 +66,7 @@ export class Reception {
 
   /** True if a listener needs frames, but the first packet hasn't arrived yet. */
   get awaitsFirstPacket(): boolean {
-    return this.#jitter?.isStarted === false;
+    return this.#audio?.isStarted === false;
   }
 
   /**
@@ -81,6 +84,7 @@ export class Reception {
     this.#quietFrames = 0;
     this.#kinds.clear();
     this.#kinds.set(comfortNoisePayloadType, 'noise');
+    for (const type of remote.comfortNoise ?? []) this.#kinds.set(type, 'noise');
     for (const type of remote.receive.PCMU) this.#kinds.set(type, 'PCMU');
     for (const type of remote.receive.PCMA) this.#kinds.set(type, 'PCMA');
     for (const type of remote.telephoneEvents) this.#kinds.set(type, 'event');
@@ -138,18 +142,21 @@ export class Reception {
     const kind = this.#kinds.get(header.payloadType);
     if (kind === undefined) return;
     if (this.#envelope !== undefined) this.#rtcp.noteReceived(header, kind !== 'event');
-    if (kind === 'noise') return;
-    this.#partner?.relayPacket(packet, header, kind);
+    if (kind !== 'noise') this.#partner?.relayPacket(packet, header, kind);
     if (this.#envelope === undefined) return;
-    const { payloadStart, payloadEnd, sequence, timestamp } = header;
-    if (kind === 'event') {
-      this.#dtmf.receive(packet, payloadStart, payloadEnd, timestamp);
-      return;
-    }
-    this.#envelope.hear(packet, payloadStart, payloadEnd, kind);
-    if (!this.#listeners.needFrames) return;
-    this.#jitter ??= new JitterBuffer(counts.jitter);
-    this.#jitter.put(packet, payloadStart, payloadEnd, sequence, timestamp, decodeTable[kind]);
+    const { payloadStart, payloadEnd, timestamp } = header;
+    if (kind === 'event') this.#dtmf.receive(packet, payloadStart, payloadEnd, timestamp);
+    else if (kind !== 'noise') this.#envelope.hear(packet, payloadStart, payloadEnd, kind);
+    if (this.#listeners.needFrames) this.#store(packet, kind);
+  }
+
+  #store(packet: Uint8Array, kind: PacketKind): void {
+    const { counts, scratch } = this.#options;
+    const { header } = scratch;
+    this.#audio ??= new ReceivedAudio(counts.jitter, this.playout);
+    if (kind === 'event') this.#audio.note(header.sequence);
+    else if (kind === 'noise') this.#audio.pause(packet, header);
+    else this.#audio.put(packet, header, decodeTable[kind]);
   }
 
   /**
@@ -191,13 +198,13 @@ export class Reception {
 
   #listen(isInTime: boolean): void {
     if (!this.#listeners.needFrames) {
-      this.#jitter = undefined;
+      this.#audio = undefined;
       return;
     }
     const { counts, scratch } = this.#options;
     if (!isInTime) counts.framesLate += 1;
-    this.#jitter ??= new JitterBuffer(counts.jitter);
-    const isReceived = this.#jitter.take(scratch.frame);
+    this.#audio ??= new ReceivedAudio(counts.jitter, this.playout);
+    const isReceived = this.#audio.take(scratch.frame);
     this.#listeners.hear(scratch.frame, isReceived);
   }
 

@@ -157,7 +157,7 @@ export class RtpSession {
 
   /** @returns how the call sounds. Undefined if the far end hasn't sent any audio. */
   quality(): CallQuality | undefined {
-    return this.#rtcp.quality();
+    return this.#rtcp.quality(this.#reception.playout);
   }
 
   get #isAnswered(): boolean {

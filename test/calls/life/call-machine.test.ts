@@ -1021,7 +1021,7 @@ describe('the end', () => {
 
 describe('how the call sounded', () => {
   const disabled: Partial<DialoutRequest> = { machineDetection: 'disabled' };
-  const quality = { lossPercent: 1, jitterMs: 2, rFactor: 88, mos: 4.3 };
+  const quality = { lossPercent: 1, jitterMs: 2, concealedMs: 20, rFactor: 88, mos: 4.3 };
 
   test('is in the end, which waits for it', async () => {
     const call = await answered({ quality, request: disabled });

@@ -11,6 +11,7 @@ import {
 import { meanOpinionScore, rFactor } from '../../../src/media/rtcp/voice-quality.ts';
 import { readRtcpSender } from '../../../src/media/rtp/rtp-packet.ts';
 import { randomFrom } from '../../faults/random.ts';
+import { settingsFor } from '../support/observed.ts';
 import { remote, SessionBench } from '../support/session-bench.ts';
 
 const us = 0xcafe;
@@ -26,6 +27,26 @@ function talk(packets: number, isLost: (index: number) => boolean = () => false)
       bench.timestamp += 160;
       bench.tick(1);
     } else bench.hear(1);
+  }
+  return bench;
+}
+
+/** A bench whose far end loses a packet now and then. `isLate`: it arrives 100 ms later. */
+function listenedTo(isLate: boolean) {
+  const bench = new SessionBench();
+  bench.session.applyRemote(remote, 'answer');
+  bench.session.startDetection(settingsFor());
+  for (let round = 0; round < 50; round += 1) {
+    for (let index = 0; index < 20; index += 1) bench.hear(1);
+    const held = { sequence: bench.sequence, timestamp: bench.timestamp };
+    bench.sequence += 1;
+    bench.timestamp += 160;
+    bench.tick(1);
+    for (let index = 0; index < 5; index += 1) bench.hear(1);
+    const next = { sequence: bench.sequence, timestamp: bench.timestamp };
+    Object.assign(bench, held);
+    if (isLate) bench.receive(new Uint8Array(160));
+    Object.assign(bench, next);
   }
   return bench;
 }
@@ -140,7 +161,7 @@ describe('the quality of a call', () => {
 
   test('is the best on a line without loss', () => {
     expect(talk(500).session.quality()).toEqual({
-      ...{ lossPercent: 0, jitterMs: 0, rFactor: 90.1, mos: 4.34 },
+      ...{ lossPercent: 0, jitterMs: 0, concealedMs: 0, rFactor: 90.1, mos: 4.34 },
     });
   });
 
@@ -189,6 +210,17 @@ describe('the quality of a call', () => {
 
     expect(bench.session.quality()?.lossPercent).toBeGreaterThan(8);
     expect(reportOf(bench.reports.at(-1)?.packet, bench.ssrc)).toMatchObject({ lastReport: 0 });
+  });
+
+  test('is as bad if packets come too late to be heard as if they were lost', () => {
+    const [late, lost] = [listenedTo(true), listenedTo(false)].map((bench) =>
+      bench.session.quality(),
+    );
+
+    expect(late?.lossPercent).toBe(0);
+    expect(lost?.lossPercent).toBeGreaterThan(3);
+    expect(late?.concealedMs).toBe(lost?.concealedMs);
+    expect(late?.rFactor).toBeCloseTo(lost?.rFactor ?? 0, 0);
   });
 
   test('measures irregular arrival', () => {

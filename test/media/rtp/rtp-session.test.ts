@@ -96,15 +96,68 @@ describe('RTP session', () => {
       expect(bench.frames.join(' ')).toBe('- - 3 -5');
     });
 
-    test('hears no sound in comfort noise packets', () => {
-      bench.session.applyRemote(remote, 'answer');
-      bench.session.startDetection(settingsFor());
-      bench.hear(1);
-      bench.receive(Uint8Array.from([64]), 13);
-      bench.tick(3);
+    test.each([
+      ['the static type', undefined, 13],
+      ['a negotiated type', [98], 98],
+    ])('hears low noise, and no loss, while comfort noise of %s lasts', (_, comfortNoise, type) => {
+      const powers: number[] = [];
+      const noisy = new SessionBench(() => ({
+        done: false,
+        push: (frame, lost) => {
+          powers.push(lost ? -1 : Math.hypot(...frame) / Math.sqrt(160));
+          return [];
+        },
+        stop: () => [],
+      }));
+      noisy.session.applyRemote({ ...remote, ...(comfortNoise && { comfortNoise }) }, 'answer');
+      noisy.session.startDetection(settingsFor());
+      for (let count = 0; count < 10; count += 1) noisy.hear(5);
+      noisy.receive(Uint8Array.from([50]), type, undefined, 160 * 99);
+      noisy.tick(99);
+      const before = powers.length;
+      for (let count = 0; count < 10; count += 1) noisy.hear(5);
 
-      expect(bench.counts).toMatchObject({ received: 2, discarded: 0 });
-      expect(bench.frames.join(' ')).toBe('- - 1 -');
+      const [lowest, highest] = [Math.min, Math.max].map((pick) =>
+        pick(...powers.slice(20, before)),
+      );
+      // -50 dBov is an amplitude of 102.
+      expect(lowest).toBeGreaterThan(80);
+      expect(highest).toBeLessThan(125);
+      expect(powers.at(-1)).toBeGreaterThan(4_000);
+      expect(noisy.session.quality()).toMatchObject({ lossPercent: 0, concealedMs: 0 });
+      expect(noisy.counts).toMatchObject({ received: 21, discarded: 0 });
+    });
+
+    test('hears lost audio continued, and counts how long', () => {
+      const first: number[] = [];
+      const lossy = new SessionBench(() => ({
+        done: false,
+        push: (frame) => {
+          first.push(Math.round((frame[80] ?? 0) / 1_000));
+          return [];
+        },
+        stop: () => [],
+      }));
+      lossy.session.applyRemote(remote, 'answer');
+      lossy.session.startDetection(settingsFor());
+      for (let count = 0; count < 10; count += 1) lossy.hear(5);
+      lossy.sequence += 1;
+      lossy.timestamp += 160;
+      lossy.tick(1);
+      for (let count = 0; count < 10; count += 1) lossy.hear(5);
+
+      expect(first.slice(2).every((level) => level === 5)).toBe(true);
+      expect(lossy.session.quality()).toMatchObject({ lossPercent: 4.76, concealedMs: 20 });
+    });
+
+    test('counts nothing as concealed if nobody listens', () => {
+      bench.session.applyRemote(remote, 'answer');
+      for (let count = 0; count < 10; count += 1) bench.hear(5);
+      bench.sequence += 1;
+      bench.timestamp += 160;
+      for (let count = 0; count < 10; count += 1) bench.hear(5);
+
+      expect(bench.session.quality()).toMatchObject({ concealedMs: 0 });
     });
 
     test('keeps its clock running during hold', () => {

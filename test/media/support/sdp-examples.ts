@@ -100,7 +100,7 @@ a=rtpmap:101 telephone-event/8000
 a=fmtp:101 0-15
 a=sendrecv
 a=ptime:30`),
-    expected: { codec: 'PCMU', payloadType: 0, telephoneEvents: [101] },
+    expected: { codec: 'PCMU', payloadType: 0, telephoneEvents: [101], comfortNoise: [13] },
   },
   {
     from: 'WebRTC gateway: both event rates, video refused, ICE left over',
