@@ -124,11 +124,14 @@ export class SrtpPhone implements AsyncDisposable {
     this.#timestamp += payload.length;
   }
 
-  /** Presses a key: sends the three end packets of an event (RFC 4733). */
+  /** Presses a key: sends the first packet of an event and its three end packets (RFC 4733). */
   press(event: number): void {
-    const payload = Uint8Array.from([event, 0x8a, 0x03, 0x20]);
-    for (let count = 0; count < 3; count += 1) {
-      this.#send(keyEventType, payload, this.#timestamp, count === 0);
+    const packets = [
+      [event, 0x0a, 0, 0xa0],
+      ...Array.from({ length: 3 }, () => [event, 0x8a, 0x03, 0x20]),
+    ];
+    for (const [index, payload] of packets.entries()) {
+      this.#send(keyEventType, Uint8Array.from(payload), this.#timestamp, index === 0);
     }
     this.#timestamp += 800;
   }
@@ -230,16 +233,21 @@ export function cryptoLine({ suite, inline }: ReferenceKey, tag?: number): strin
   return `a=crypto:${tag ?? (suite.endsWith('_80') ? 1 : 2)} ${suite} inline:${inline}`;
 }
 
-/** Sends the audio packet by packet until the listener has it in one piece, byte by byte. */
+/**
+ * Sends the audio packet by packet until the listener has it in one piece, byte by byte.
+ *
+ * @param paceMs time between packets. A far end with a jitter buffer needs 20
+ */
 export async function speakUntilHeard(
-  speaker: Pick<SrtpPhone, 'send'>,
-  listener: Pick<SrtpPhone, 'audio'>,
+  speaker: SrtpPhone,
+  listener: SrtpPhone,
   said: Buffer,
+  paceMs = 5,
 ): Promise<void> {
   await eventually(async () => {
     for (let at = 0; at < said.length; at += frameBytes) {
       speaker.send(said.subarray(at, at + frameBytes));
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await new Promise((resolve) => setTimeout(resolve, paceMs));
     }
     return listener.audio.includes(said);
   }, 'the listener hears the speaker');
