@@ -47,4 +47,24 @@ create index call_records_by_number on call_records (account_id, number, accepte
   where number is not null;
 -- For retention. Rows are stored roughly in the order of their calls, which makes this index tiny.
 create index call_records_by_age on call_records using brin (accepted_at);
+
+-- Numbers and sip: URIs that no call of the account may reach.
+create table suppressions (
+  account_id text not null,
+  -- + and the digits of an E.164 number, or sip:user@host without a port. Sorted by bytes, so that
+  -- statements lock and list addresses in the same order on every database.
+  address text collate "C" not null,
+  -- opt-out, do-not-call, invalid, complaint or other.
+  reason text not null,
+  -- Where the suppression came from, in the words of the app.
+  source text not null,
+  -- Null: the suppression does not expire.
+  until timestamptz(3),
+  created_at timestamptz(3) not null,
+  -- The app that stored the suppression last.
+  app_id text not null,
+  primary key (account_id, address)
+);
+-- For retention.
+create index suppressions_by_age on suppressions (until) where until is not null;
 `;
