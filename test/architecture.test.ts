@@ -113,6 +113,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   ruled_accounts: ['store'],
   schema_migrations: ['store'],
   sounds: ['sounds'],
+  suppressions: ['store'],
   test_runs: ['companion', 'store'],
   trunk_pacing: ['store'],
   trunk_slots: ['store'],

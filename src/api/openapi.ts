@@ -58,6 +58,7 @@ export type OpenApiOptions = { readonly publicUrl: string | undefined };
 const tags = [
   { name: 'calls', description: 'Place, follow, command and end calls' },
   { name: 'sounds', description: 'Sounds that calls play' },
+  { name: 'rules', description: 'Who may be called, when, and how often' },
   { name: 'connections', description: 'Connections to language-model providers' },
   { name: 'imports', description: 'Configuration of a contact center' },
   { name: 'test-runs', description: 'Progress and results of batch tests' },

@@ -28,6 +28,7 @@ import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout/dialout-route.ts';
 import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
+import { registerSuppressions } from './rules/suppression-routes.ts';
 import type { ApiServices } from './services.ts';
 import { registerSounds } from './sound-routes.ts';
 import { registerTwilioRoutes } from './twilio/twilio-routes.ts';
@@ -68,6 +69,15 @@ const limits = {
   /** The longest bot id. Longer path segments match no route. */
   maxParamLength: 128,
 };
+
+/** Routes that need nothing but the services and the clients. */
+const simpleRoutes = [
+  registerCommands,
+  registerCallLists,
+  registerCallRoutes,
+  registerSounds,
+  registerSuppressions,
+];
 
 /** Requests are small, so a client that needs longer to send one usually does so on purpose. */
 const defaultRequestTimeoutMs = 10_000;
@@ -119,14 +129,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerHealthRoutes(server, { health, servers, logger, metrics });
   if (options.isAlive !== undefined) registerAliveRoute(server, options.isAlive);
   registerDialout(server, { services, clients, metrics });
-  for (const register of [
-    registerCommands,
-    registerCallLists,
-    registerCallRoutes,
-    registerSounds,
-  ]) {
-    register(server, { services, clients });
-  }
+  for (const register of simpleRoutes) register(server, { services, clients });
   const streams = createEventStreams(server, {
     mayRead: async (appId) => (await services.apps.find(appId)) !== undefined,
     logger,

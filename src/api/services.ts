@@ -11,6 +11,7 @@ import type { PublicServer } from '../servers/server-line.ts';
 import type { SoundLibrary } from '../sounds/sound-store.ts';
 import type { AppDirectory } from '../store/apps/app-directory.ts';
 import type { BotDirectory } from '../store/apps/bot-directory.ts';
+import type { Suppressions } from '../store/rules/suppressions.ts';
 
 export type {
   DialoutAnswer,
@@ -60,6 +61,7 @@ export type ApiServices = {
   readonly isSoundReachable: (reference: string) => boolean;
   readonly streams: StreamServices;
   readonly sounds: SoundLibrary;
+  readonly suppressions: Suppressions;
   /** The checks that `/ready` runs. */
   readonly health: readonly HealthCheck[];
   /** The state of each server under the gateway, as `/ready` returns it. */

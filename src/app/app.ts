@@ -255,6 +255,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       isSoundReachable: (reference) => parts.sounds.isReachable(reference),
       streams: parts.streams,
       sounds: parts.sounds.library,
+      suppressions: storage.suppressions,
       health: healthChecks({
         database: parts.servers,
         nats: parts.events,

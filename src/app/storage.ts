@@ -15,6 +15,7 @@ import { createDataTables } from '../store/data-tables.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { createNodeDirectory } from '../store/nodes.ts';
 import { countForeignSecrets, createReencryption } from '../store/reencryption.ts';
+import { createSuppressions, type Suppressions } from '../store/rules/suppressions.ts';
 import { openSecretBox, type SecretBox } from '../store/secrets.ts';
 import type { Environment } from './environment.ts';
 
@@ -23,6 +24,7 @@ export type Storage = AdminStores & {
   readonly ledger: CallLedger;
   readonly takes: CallTakes;
   readonly secondLegTakes: SecondLegTakes;
+  readonly suppressions: Suppressions;
   /**
    * After a database sweep that found nothing, the next one may wait for up to this long, in ms.
    * This is 0 (no wait) if other processes write to the database too.
@@ -78,6 +80,7 @@ export async function openStorage({
     ledger: createCallLedger({ database, secrets, logger, clock }),
     takes: createCallTakes(database.pool, config.ownerId),
     secondLegTakes: createSecondLegTakes(database.pool, config.ownerId),
+    suppressions: createSuppressions(database),
     maxRestMs: databaseUrl === undefined ? maxRestMs : 0,
   };
 }

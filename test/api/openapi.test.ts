@@ -49,6 +49,7 @@ describe('/openapi.json', () => {
     expect(operations.sort()).toEqual([
       '["delete","/api/public/bot/{botId}/calls/{callId}","endCall"]',
       '["delete","/api/public/sounds/{soundName}","deleteSound"]',
+      '["delete","/api/public/suppressions/{number}","deleteSuppression"]',
       '["get","/2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json","readCallAsTwilio"]',
       '["get","/api/public/bot/{botId}/calls","listCalls"]',
       '["get","/api/public/bot/{botId}/calls/callers","summarizeCallers"]',
@@ -67,12 +68,16 @@ describe('/openapi.json', () => {
       '["get","/api/public/notifications","listDeadLettersOfApp"]',
       '["get","/api/public/sounds","listSounds"]',
       '["get","/api/public/sounds/{soundName}","getSound"]',
+      '["get","/api/public/suppressions","listSuppressions"]',
+      '["get","/api/public/suppressions/{number}","getSuppression"]',
       '["post","/2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json","hangUpAsTwilio"]',
       '["post","/api/1.1/public/bot/{botId}/V2/contactcenter/dialout","dialOut"]',
       '["post","/api/public/bot/{botId}/calls/{callId}/commands","commandCall"]',
       '["post","/api/public/bot/{botId}/notifications/replay","replayNotifications"]',
       '["post","/api/public/bot/{botId}/notifications/{eventId}/replay","replayNotification"]',
+      '["post","/api/public/suppressions/check","checkSuppressions"]',
       '["put","/api/public/sounds/{soundName}","putSound"]',
+      '["put","/api/public/suppressions/{number}","putSuppression"]',
     ]);
   });
 

@@ -68,7 +68,10 @@ export const unverifiedDetail =
 
 export const answer = { sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' };
 
-const unused = () => Promise.reject(new Error('sounds are not part of this test'));
+const unused = () => Promise.reject(new Error('this service is not part of the test'));
+const noSuppressions: ApiServices['suppressions'] = {
+  ...{ put: unused, find: unused, list: unused, remove: unused, check: unused },
+};
 const noSounds: ApiServices['sounds'] = {
   ...{ list: unused, find: unused, remove: unused, put: unused },
 };
@@ -173,6 +176,7 @@ export async function startHarness(
       callOf: async () => undefined,
     },
     sounds: noSounds,
+    suppressions: noSuppressions,
     health: [],
     servers: () => [],
     ...overrides,

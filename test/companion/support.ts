@@ -163,6 +163,7 @@ export async function startRig(
         callOf: async () => undefined,
       },
       sounds: { list: unused, find: unused, remove: unused, put: unused },
+      suppressions: { put: unused, find: unused, list: unused, remove: unused, check: unused },
       health: [],
       servers: () => [],
       ...(await options.services?.(companion, closers)),

@@ -18,7 +18,7 @@ export type Suppression = {
   readonly reason: SuppressionReason;
   /** Where the suppression came from, in the app's words. */
   readonly source: string;
-  /** The suppression ends at this time. Undefined: it does not expire. */
+  /** The suppression ends at this time. Omitted if it doesn't end. */
   readonly until?: Date;
 };
 
@@ -40,8 +40,9 @@ export function suppressedAddressOf(target: DialTarget): string | undefined {
     case 'local':
       return undefined;
     case 'sip': {
+      const { host } = target;
       const user = unescaped(target.user);
-      return numberIn(user) ?? `sip:${user}@${target.host.toLowerCase()}`;
+      return numberIn(user) ?? `sip:${user}@${host.includes(':') ? `[${host}]` : host}`;
     }
   }
 }

@@ -6,6 +6,7 @@ import type { NumberReading } from '../../calls/target/number-reading.ts';
 
 export const scopes = [
   'Dialout',
+  'Calling Rules',
   'View Connections',
   'Manage Connections',
   'Contact Center Import and Export Feature',

@@ -11,8 +11,6 @@ export const ruledAccountsLock = '491596309860';
  * Makes an account ruled, as part of the transaction that stores its rule set or its suppression.
  * Waits for takes under way. Every call that is taken after the commit is checked. Run this before
  * the transaction locks any row, because it waits for locks itself.
- *
- * @public
  */
 export async function becomeRuled(
   client: Pick<PoolClient, 'query'>,

@@ -1,14 +1,16 @@
 // Stores suppressions: the numbers and sip: URIs that no call of an account may reach.
 //
-// A suppression takes effect with its commit, without a lock that calls share. A call is claimed
-// before it is checked, and checked again before each INVITE. So a call that was claimed before the
-// commit is found by `callsToCancel` after it, and a call that is claimed later sees the suppression.
+// A suppression takes effect with its commit, without a lock that it shares with calls. A call is
+// claimed before it is checked, and checked again before each INVITE. So a call that was claimed
+// before the commit is found by a search after it, and a call that is claimed later sees the
+// suppression.
 
 import type { Pool, PoolClient } from 'pg';
 import type { Suppression, SuppressionReason } from '../../calls/rules/suppression.ts';
 import type { Database } from '../database.ts';
 import { joined, sql } from '../sql.ts';
 import { inTransaction } from '../transaction.ts';
+import { becomeRuled } from './ruled-accounts.ts';
 
 export type StoredSuppression = Suppression & {
   readonly address: string;
@@ -33,14 +35,14 @@ export type Suppressions = {
    * @returns the number of replaced ones
    */
   put(app: SuppressingApp, suppressions: ReadonlyMap<string, Suppression>): Promise<number>;
-  /** @returns undefined if there is none, or if it has expired */
+  /** @returns undefined if the address is not suppressed, or no longer */
   find(accountId: string, address: string): Promise<StoredSuppression | undefined>;
   /** Lists suppressions that have not expired, by address, from after the address `after`. */
   list(
     accountId: string,
     page: { readonly limit: number; readonly after?: string },
   ): Promise<SuppressionPage>;
-  /** @returns false if there was none */
+  /** @returns false if the address had no suppression */
   remove(accountId: string, address: string): Promise<boolean>;
   /** Returns the suppressions of those addresses that have one. */
   check(accountId: string, addresses: readonly string[]): Promise<ReadonlyMap<string, Suppression>>;
@@ -124,11 +126,13 @@ async function put(
   app: SuppressingApp,
   suppressions: ReadonlyMap<string, Suppression>,
 ): Promise<number> {
-  return await inTransaction(pool, (client) => putIn(client, app, suppressions));
+  return await inTransaction(pool, async (client) => {
+    await becomeRuled(client, app.accountId);
+    return await putAll(client, app, suppressions);
+  });
 }
 
-/** Stores suppressions in a transaction of the caller. */
-async function putIn(
+async function putAll(
   client: PoolClient,
   { accountId, appId }: SuppressingApp,
   suppressions: ReadonlyMap<string, Suppression>,

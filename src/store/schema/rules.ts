@@ -1,4 +1,4 @@
-// Calling rules: which accounts have any, and the record of each call.
+// Calling rules: which accounts have any, who may not be called, and the record of each call.
 
 export const rules = `
 -- Accounts that have had a rule set or a suppression. Calls of all other accounts are taken without

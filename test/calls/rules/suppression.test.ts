@@ -25,7 +25,7 @@ test.each([
   ['sip:Bob@PBX.Example:5080', 'sip:Bob@pbx.example'],
   ['sip:%42ob@pbx.example', 'sip:Bob@pbx.example'],
   ['sip:12025550110@pbx.example', 'sip:12025550110@pbx.example'],
-  ['sip:bob@[2001:db8::1]:5080', 'sip:bob@2001:db8::1'],
+  ['sip:bob@[2001:db8::1]:5080', 'sip:bob@[2001:db8::1]'],
   ['sip:%ff@pbx.example', 'sip:%ff@pbx.example'],
 ])('%s is suppressed as %s', (uri, address) => {
   expect(addressOf(uri)).toBe(address);
