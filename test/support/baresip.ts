@@ -34,9 +34,9 @@ export type Baresip = AsyncDisposable & {
    * Runs a command of the menu, e.g. `hold`.
    * @throws Error if baresip doesn't know the command, or has no call for it
    */
-  command(name: string, parameters?: string): Promise<void>;
+  readonly command: (name: string, parameters?: string) => Promise<void>;
   /** Everything that baresip has reported, e.g. `CALL_DTMF_START`. Waits for a match. */
-  reports(expected: RegExp): Promise<void>;
+  readonly reports: (expected: RegExp) => Promise<void>;
 };
 
 const startsWithinMs = 20_000;
@@ -66,11 +66,11 @@ export async function startBaresip(options: BaresipOptions): Promise<Baresip> {
     ...(['baresip starts', startsWithinMs] as const),
   );
   if (baresip.hasEnded()) throw new Error(`baresip did not start: ${(await log()).slice(-1_000)}`);
-  const { command, reports, close } = await openControl(controlPort);
+  const control = await openControl(controlPort);
   return {
-    ...{ port, log, command, reports },
+    ...{ port, log, command: control.command, reports: control.reports },
     async [Symbol.asyncDispose]() {
-      close();
+      control.close();
       await baresip.end();
       last = await log();
       await rm(folder, { recursive: true, force: true });
