@@ -1,23 +1,29 @@
 // Measures what SRTP costs: the CPU time to protect and to unprotect a packet of 20 ms, and a
-// report. The bench fails if either direction of the audio takes longer than 4 µs.
+// report. The bench fails if either direction of the audio takes longer than 4 µs. With
+// `--fuzzed 1000000` it also sends that many invalid packets to sessions, and measures their memory.
 
 import { randomBytes } from 'node:crypto';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { writeReport } from '../../../src/media/rtcp/rtcp-packets.ts';
 import { rtpHeaderBytes, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
 import { newCryptoLines } from '../../../src/media/srtp/sdes.ts';
 import type { SrtpKey } from '../../../src/media/srtp/srtp-keys.ts';
 import { SrtpReceiver } from '../../../src/media/srtp/srtp-receiver.ts';
 import { SrtpSender } from '../../../src/media/srtp/srtp-sender.ts';
+import { PacketFuzz } from '../../media/srtp/packet-fuzz.ts';
 import { optionsOf } from './options.ts';
 import { percentile, threadCpuMs } from './process-usage.ts';
 
 const mostNs = 4_000;
 const frameBytes = 160;
+/** A byte for each packet would be a megabyte. */
+const mostGrownKb = 500;
 /** Packets between two readings of the clock. */
 const batch = 1_000;
 
 export async function benchSrtp(args: readonly string[]): Promise<void> {
-  const { packets, rounds } = optionsOf(args, { packets: 200_000, rounds: 5 });
+  const { packets, rounds, fuzzed } = optionsOf(args, { packets: 200_000, rounds: 5, fuzzed: 0 });
   for (const { key } of newCryptoLines()) {
     console.log(`${key.suite}, median and best of ${rounds} rounds of ${packets} packets`);
     const audio = Array.from({ length: rounds }, () => costOf(key, packets, audioPacket));
@@ -31,6 +37,33 @@ export async function benchSrtp(args: readonly string[]): Promise<void> {
     process.exitCode = 1;
     console.log(`  FAILED: a packet takes longer than ${mostNs} ns`);
   }
+  if (fuzzed > 0) fuzz(fuzzed);
+}
+
+/** Sends packets of which most are noise, changed, repeated or hostile. */
+function fuzz(packets: number): void {
+  const sessions = new PacketFuzz(Date.now());
+  // Until then V8 compiles the code.
+  sessions.run(packets / 10);
+  const before = liveBytes();
+  const { valid, received, invalid, discarded } = sessions.run(packets);
+  const grownKb = (liveBytes() - before) / 1_024;
+  console.log(`${packets} fuzzed packets and reports`);
+  console.log(`  valid ${valid}, heard ${received}; invalid ${invalid}, discarded ${discarded}`);
+  console.log(`  heap and buffers grew by ${grownKb.toFixed(0)} kB`);
+  if (valid === received && invalid === discarded && grownKb < mostGrownKb) return;
+  process.exitCode = 1;
+  console.log('  FAILED: an invalid packet was heard, a valid one was not, or memory grew');
+}
+
+/** The heap and the buffers after a collection. */
+function liveBytes(): number {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  collect();
+  collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 }
 
 /** CPU time per packet. */
