@@ -74,7 +74,7 @@ export class PacketFuzz {
       case 'repeated':
         if (this.#last !== undefined) this.#deliverInvalid(this.#last.kind, this.#last.bytes);
         break;
-      default:
+      case 'hostile':
         this.#deliverHostile(kind);
     }
   }
@@ -141,9 +141,10 @@ export class PacketFuzz {
 
   /** Changes a packet in one of the ways in which a line or an attacker might. */
   #change(bytes: Uint8Array): Uint8Array {
-    const { pick, between } = this.#random;
+    const random = this.#random;
+    const between = (from: number, to: number) => random.between(from, to);
     const changed = bytes.slice();
-    switch (pick(['bit', 'byte', 'cut', 'longer', 'head', 'splice'])) {
+    switch (random.pick(['bit', 'byte', 'cut', 'longer', 'head', 'splice'])) {
       case 'bit':
         flip(changed, between(0, bytes.length - 1), 1 << between(0, 7));
         return changed;
@@ -157,7 +158,7 @@ export class PacketFuzz {
       case 'head':
         for (let at = 0; at < 8; at += 1) flip(changed, at, between(at === 0 ? 1 : 0, 255));
         return changed;
-      default:
+      case 'splice':
         changed.copyWithin(between(8, 20), between(21, 40));
         flip(changed, 12, 1);
         return changed;
