@@ -17,6 +17,7 @@ const soundExample = {
   name: 'spring-offer',
   durationMs: 12_480,
   bytes: 99_840,
+  sha256: '3f2b6e0c1d8a4957e6f01b2c3d4e5f60718293a4b5c6d7e8f9012a3b4c5d6e7f',
   createdAt: '2026-11-20T09:00:00.000Z',
   updatedAt: '2026-11-20T09:00:00.000Z',
 };
@@ -40,6 +41,9 @@ const soundSchema = z
     name: z.string(),
     durationMs: z.number(),
     bytes: z.number().int().describe('stored size, as 8 kHz µ-law'),
+    sha256: z
+      .string()
+      .describe('SHA-256 of the stored audio; the records of calls name a sound by it'),
     createdAt: timestamp,
     updatedAt: timestamp.describe(
       'time of the last upload; calls dialled after it play this version',

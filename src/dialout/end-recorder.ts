@@ -5,6 +5,7 @@ import type { CallEvent } from '../calls/contract/call-event.ts';
 import { type CallProgress, endEvent } from '../calls/life/call-events.ts';
 import type { CallEnd } from '../calls/life/call-outcome.ts';
 import type { CallOutbox } from '../calls/ports.ts';
+import { evidenceIn } from '../calls/rules/evidence.ts';
 
 export type EndRecorder = {
   /**
@@ -33,7 +34,11 @@ export function createEndRecorder(outbox: CallOutbox): EndRecorder {
   return {
     async record(progress, end, missing, { isRecovered }) {
       const { event } = endEvent(progress, end);
-      const step = { events: missing, ending: { event } };
+      const step = {
+        events: missing,
+        ...(progress.sentAt === undefined ? {} : { dialedAt: progress.sentAt }),
+        ending: { event, ...evidenceIn(progress) },
+      };
       return (
         // We set `isRepeated` because the database may already contain the dead process's last
         // events.

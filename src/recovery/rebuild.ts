@@ -7,6 +7,7 @@ import type { CallProgress } from '../calls/life/call-events.ts';
 import type { GatewayLoss } from '../calls/life/call-outcome.ts';
 import { afterPlayback, nothingPlayed } from '../calls/playback/playback.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';
+import { type CallEvidence, evidenceAfter } from '../calls/rules/evidence.ts';
 import type { TransferSummary } from '../calls/transfer/transfer-contract.ts';
 
 export type Rebuilt = {
@@ -72,6 +73,7 @@ function progressOf(
     failedAttempts: failedAttemptsIn(events),
     transfer: transferIn(events),
     playback: events.reduce(afterPlayback, nothingPlayed),
+    evidence: events.reduce<CallEvidence>((before, event) => evidenceAfter(before, event), {}),
   };
 }
 

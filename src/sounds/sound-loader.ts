@@ -6,6 +6,7 @@ import type { Sound } from '../calls/playback/playback.ts';
 import { soundPlaceOf } from '../calls/playback/sound-reference.ts';
 import type { SoundPort, SoundResult } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
+import { toSharedSound } from './shared-sound.ts';
 import type { SoundStore } from './sound-store.ts';
 import { soundCacheLimits, type UrlSounds } from './url-sounds.ts';
 
@@ -27,7 +28,8 @@ export function createSoundLoader({ store, urls, logger }: SoundLoaderDependenci
   const read = async (accountId: string, name: string): Promise<Stored | undefined> => {
     const found = await store.read(accountId, name);
     if (found === undefined) return undefined;
-    const stored = { version: found.version, sound: toSharedSound(`sound:${name}`, found.mulaw) };
+    const sound = toSharedSound(`sound:${name}`, found);
+    const stored = { version: found.version, sound };
     cache.set(cacheKey(accountId, name), stored);
     return stored;
   };
@@ -65,11 +67,4 @@ export function createSoundLoader({ store, urls, logger }: SoundLoaderDependenci
 
 function cacheKey(accountId: string, name: string): string {
   return `${accountId}/${name}`;
-}
-
-/** Copies a sound into shared memory, so media workers needn't copy it again. */
-function toSharedSound(name: string, audio: Uint8Array): Sound {
-  const mulaw = new Uint8Array(new SharedArrayBuffer(audio.length));
-  mulaw.set(audio);
-  return { name, mulaw, durationMs: audio.length / 8 };
 }

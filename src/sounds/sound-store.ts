@@ -12,6 +12,8 @@ export type StoredSound = {
   readonly durationMs: number;
   /** Size of the stored µ-law audio. */
   readonly bytes: number;
+  /** SHA-256 of the stored audio, in hexadecimal digits. */
+  readonly sha256: string;
   readonly createdAt: Date;
   /** Time of the last upload. */
   readonly updatedAt: Date;
@@ -33,10 +35,13 @@ export type SoundStore = {
    * a new version.
    */
   version(accountId: string, name: string): Promise<string | undefined>;
-  read(
-    accountId: string,
-    name: string,
-  ): Promise<{ readonly version: string; readonly mulaw: Uint8Array } | undefined>;
+  read(accountId: string, name: string): Promise<ReadSound | undefined>;
+};
+
+export type ReadSound = {
+  readonly version: string;
+  readonly sha256: string;
+  readonly mulaw: Uint8Array;
 };
 
 export type SoundLimits = { readonly maxSounds: number; readonly maxBytes: number };
@@ -45,7 +50,7 @@ export type SoundLimits = { readonly maxSounds: number; readonly maxBytes: numbe
 export const soundLimits: SoundLimits = { maxSounds: 1_000, maxBytes: 500_000_000 };
 
 const columns =
-  'name, octet_length(mulaw) as bytes, created_at as "createdAt", updated_at as "updatedAt"';
+  'name, octet_length(mulaw) as bytes, sha256, created_at as "createdAt", updated_at as "updatedAt"';
 
 /** Class of the advisory locks that protect accounts' sounds. */
 const lockClass = 1_936_684_404;
@@ -117,8 +122,8 @@ export function createSoundStore(
       return rows[0]?.version;
     },
     async read(accountId, name) {
-      const { rows } = await pool.query<{ version: string; mulaw: Buffer }>(
-        'select version, mulaw from sounds where account_id = $1 and name = $2',
+      const { rows } = await pool.query<ReadSound>(
+        'select version, sha256, mulaw from sounds where account_id = $1 and name = $2',
         [accountId, name],
       );
       return rows[0];

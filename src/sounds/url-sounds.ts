@@ -1,12 +1,14 @@
 // Loads sounds by URL and caches them in memory. We revalidate each sound at most once a minute. If
 // its server fails, we can keep using the cached copy for a day.
 
+import { subtle } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Sound } from '../calls/playback/playback.ts';
 import { publicNameOf } from '../calls/playback/sound-reference.ts';
 import type { SoundResult } from '../calls/ports.ts';
 import { takeTurns } from '../lib/turns.ts';
 import type { Converter } from './converter.ts';
+import { toSharedSound } from './shared-sound.ts';
 import type { Fetched, SoundFetcher, Validators } from './sound-fetch.ts';
 
 export type UrlSoundsDependencies = {
@@ -99,10 +101,9 @@ export class UrlSounds {
     const converted = await this.#dependencies.converter.convert(file);
     if (!converted.ok)
       return this.#fallBack(key, url, copy, `it is not a sound: ${converted.problem}`);
+    const { mulaw } = converted;
+    const sound = toSharedSound(publicNameOf(url.href), { mulaw, sha256: await sha256Of(mulaw) });
     const now = this.#dependencies.nowMs();
-    const mulaw = new Uint8Array(new SharedArrayBuffer(converted.mulaw.length));
-    mulaw.set(converted.mulaw);
-    const sound = { name: publicNameOf(url.href), mulaw, durationMs: mulaw.length / 8 };
     return this.#keep(key, { sound, validators, askedAtMs: now, validAtMs: now });
   }
 
@@ -123,6 +124,11 @@ export class UrlSounds {
     this.#copies.delete(key);
     return failed(url, reason);
   }
+}
+
+/** Hashes outside the event loop, because ten minutes of audio would block it for 20 ms. */
+async function sha256Of(audio: Uint8Array<ArrayBuffer>): Promise<string> {
+  return Buffer.from(await subtle.digest('SHA-256', audio)).toString('hex');
 }
 
 function cacheKey(url: URL): string {

@@ -1,11 +1,13 @@
 // Sounds of accounts in SQL: storing, limits, and loading for calls.
 
+import { createHash } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createSoundLoader } from '../../src/sounds/sound-loader.ts';
 import { createSoundStore } from '../../src/sounds/sound-store.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
+import { testSound } from '../support/test-sound.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
 const limits = { maxSounds: 5, maxBytes: 1_000 };
@@ -27,7 +29,8 @@ describe.each(databaseKinds)('sounds on %s', (kind) => {
     await store.put('rival', 'a', new Uint8Array(8));
 
     expect(created).toMatchObject({ kind: 'created', sound: { durationMs: 10 } });
-    const b = { name: 'b', bytes: 160, durationMs: 20, createdAt: noon, updatedAt: now };
+    const sha256 = createHash('sha256').update(new Uint8Array(160)).digest('hex');
+    const b = { name: 'b', bytes: 160, durationMs: 20, sha256, createdAt: noon, updatedAt: now };
     expect(replaced).toEqual({ kind: 'replaced', sound: b });
     expect((await store.list('acme')).map(({ name }) => name)).toEqual(['B', 'b']);
     expect(await store.find('acme', 'b')).toEqual(b);
@@ -103,7 +106,7 @@ describe.each(databaseKinds)('sounds on %s', (kind) => {
       for (const result of results) {
         expect(result).toEqual({
           ok: true,
-          sound: { name: 'sound:hello', durationMs: 20, mulaw: new Uint8Array(160).fill(7) },
+          sound: testSound('sound:hello', new Uint8Array(160).fill(7)),
         });
         expect(result.ok && result.sound.mulaw.buffer).toBeInstanceOf(SharedArrayBuffer);
       }

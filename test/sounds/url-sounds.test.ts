@@ -9,6 +9,7 @@ import { createHostResolver } from '../../src/lib/host-resolver.ts';
 import { createConverter } from '../../src/sounds/converter.ts';
 import { createSoundFetcher, type SoundFetcher } from '../../src/sounds/sound-fetch.ts';
 import { UrlSounds } from '../../src/sounds/url-sounds.ts';
+import { testSound } from '../support/test-sound.ts';
 import { makeWav, sine } from '../support/wav.ts';
 
 const minuteMs = 60_000;
@@ -83,6 +84,9 @@ describe('a sound at a URL', () => {
         sound: { name: `${origin}/offer.wav`, durationMs: 100 },
       });
       expect(result.ok && result.sound.mulaw.buffer).toBeInstanceOf(SharedArrayBuffer);
+      expect(result.ok && result.sound).toEqual(
+        result.ok && testSound(`${origin}/offer.wav`, result.sound.mulaw),
+      );
     }
   });
 

@@ -263,7 +263,7 @@ export function randomCall(
         reason: pick<'done' | 'stopped'>(['done', 'stopped']),
         playedMs: 20,
       } as const;
-      const report = random() < 0.5 ? { kind: 'started' as const } : finished;
+      const report = random() < 0.5 ? { kind: 'started' as const, sha256: '0a' } : finished;
       call.media().observe({ kind: 'playback', report: { ...playback, ...report } });
     },
     () => {

@@ -33,6 +33,7 @@ import type {
 } from '../../src/calls/ports.ts';
 import type { NumberedStream, StreamSettings } from '../../src/calls/stream/stream.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { testSound } from './test-sound.ts';
 
 export const epoch = Date.parse('2026-01-01T00:00:00.000Z');
 
@@ -101,7 +102,7 @@ export type ScriptOptions = {
 
 const loadAnySound: SoundPort['loadSound'] = async (_accountId, name) => ({
   ok: true,
-  sound: { name, mulaw: new Uint8Array(8_000), durationMs: 1_000 },
+  sound: testSound(name, new Uint8Array(8_000)),
 });
 
 /** Plays one call. `now` follows the simulated clock. */

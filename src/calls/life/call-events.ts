@@ -13,6 +13,7 @@ import type { CallIdentity } from '../contract/identity.ts';
 import type { SelectedEventType } from '../contract/notify-events.ts';
 import { type AmdEvent, verdictOf } from '../detection/amd-event.ts';
 import { nothingPlayed, type PlaybackProgress, playedMembers } from '../playback/playback.ts';
+import type { CallEvidence } from '../rules/evidence.ts';
 import type { TransferSummary } from '../transfer/transfer-contract.ts';
 import type { AnswerTimes, FailedAttempt } from './call-contract.ts';
 import type { CallEnd } from './call-outcome.ts';
@@ -39,6 +40,8 @@ export type CallProgress = {
   readonly quality?: CallQuality | undefined;
   /** The last transfer's result. Undefined before its answer or failure. */
   readonly transfer?: TransferSummary | undefined;
+  /** What the call's record will need. */
+  readonly evidence: CallEvidence;
 };
 
 /** Returns the progress of a newly accepted call. Its only event so far is `queued`. */
@@ -47,7 +50,7 @@ export function progressOfAccepted(call: AcceptedCall): CallProgress {
   return {
     call,
     ...sequences,
-    ...{ amdEvents: [], failedAttempts: [], playback: nothingPlayed },
+    ...{ amdEvents: [], failedAttempts: [], playback: nothingPlayed, evidence: {} },
   };
 }
 

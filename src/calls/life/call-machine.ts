@@ -46,6 +46,7 @@ import {
 import { countKeys, emitDtmf, emitKeysSent, noteAcceptsKeys } from '../keys/key-effects.ts';
 import { hangUpByPlan, notePlan } from '../plans/plan-effects.ts';
 import { emitPlayback, emitPlaybackFailed } from '../playback/playback-effects.ts';
+import { evidenceIn } from '../rules/evidence.ts';
 import {
   applyStreamCommand,
   emitStream,
@@ -326,7 +327,11 @@ function endStep(context: CallMachineContext): CallStep {
   const ifAnswered = endIfAnswered(context);
   return {
     events: [],
-    ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) },
+    ending: {
+      event,
+      ...(ifAnswered === undefined ? {} : { ifAnswered }),
+      ...evidenceIn(context),
+    },
     ...(legIsOver === undefined ? {} : { legIsOver }),
   };
 }

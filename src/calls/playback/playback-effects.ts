@@ -4,13 +4,19 @@ import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
 import { type NextEvent, nextEvent, noLaterThanEnd } from '../life/call-events.ts';
 import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
+import { evidenceAfter } from '../rules/evidence.ts';
 import { afterPlayback, type PlaybackReport } from './playback.ts';
 
 export const emitPlayback = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.playback');
   const at = noLaterThanEnd(context, event.at);
   const { event: emitted, ...sequences } = playbackEvent(context, at, event.report);
-  enqueue.assign({ playback: afterPlayback(context.playback, emitted), ...sequences });
+  const sha256 = event.report.kind === 'started' ? event.report.sha256 : undefined;
+  enqueue.assign({
+    playback: afterPlayback(context.playback, emitted),
+    evidence: evidenceAfter(context.evidence, emitted, sha256),
+    ...sequences,
+  });
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
@@ -38,8 +44,16 @@ function playbackEvent(
   at: Date,
   report: PlaybackReport,
 ): NextEvent {
-  const { kind, ...members } = report;
+  const members = membersOf(report);
   // Events that result from a command always carry its id.
   const command = members.source === 'command' ? { commandId: members.playbackId } : {};
-  return nextEvent(progress, `playback-${kind}`, at, { ...command, ...members });
+  return nextEvent(progress, `playback-${report.kind}`, at, { ...command, ...members });
+}
+
+/** Returns the report's members, apart from the hash, which only the call's record needs. */
+function membersOf(report: PlaybackReport) {
+  const { kind: _kind, ...members } = report;
+  if (!('sha256' in members)) return members;
+  const { sha256: _sha256, ...others } = members;
+  return others;
 }

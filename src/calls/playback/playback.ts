@@ -13,6 +13,8 @@ export type Sound = {
    * The samples. The loader puts them in shared memory, so media workers don't have to copy them.
    */
   readonly mulaw: Uint8Array;
+  /** SHA-256 of the samples, in hexadecimal digits. The call's record names the sound by it. */
+  readonly sha256: string;
   readonly durationMs: number;
 };
 
@@ -42,6 +44,7 @@ type PlaybackIdentity = {
 export type PlaybackReport =
   | (PlaybackIdentity & {
       readonly kind: 'started';
+      readonly sha256: string;
       readonly restart?: number;
       readonly afterBeep?: boolean;
     })
@@ -55,7 +58,7 @@ export type PlaybackReport =
 /** A call's playback so far. */
 export type PlaybackProgress = {
   /** Sounds that have started but haven't finished yet. */
-  readonly playing: readonly (PlaybackIdentity & { readonly kind: 'started' })[];
+  readonly playing: readonly PlaybackIdentity[];
   readonly playedMs?: number;
   readonly voicemail?: VoicemailLeft;
 };
@@ -66,7 +69,7 @@ export const nothingPlayed: PlaybackProgress = { playing: [] };
 export function afterPlayback(progress: PlaybackProgress, event: CallEvent): PlaybackProgress {
   if (event.type === 'playback-started') {
     const { playbackId, source, sound, afterBeep = false } = event.data;
-    const playing = [...progress.playing, { kind: 'started' as const, playbackId, source, sound }];
+    const playing = [...progress.playing, { playbackId, source, sound }];
     if (source !== 'voicemail') return { ...progress, playing };
     const voicemail = { startedAt: event.time, durationMs: 0, complete: false, afterBeep };
     return { ...progress, playing, voicemail };

@@ -1,6 +1,8 @@
 // What a call's record keeps besides the columns of the call: facts that the machine notes during
 // the call and stores with its end. They outlive the call's events, so each is short.
 
+import type { CallEvent } from '../contract/call-event.ts';
+
 /** The sound that was played, so that its exact audio can be identified years later. */
 export type PlayedSound = {
   /** `sound:<name>`, or the URL without its query. */
@@ -27,3 +29,44 @@ export type CallEvidence = {
   /** The first bot, and each agent. */
   readonly connections?: readonly Connection[];
 };
+
+/** A command may play sounds endlessly. A call that means something plays a few. */
+const maxSounds = 100;
+
+/**
+ * Returns the evidence after an event.
+ *
+ * @param sha256 the hash of the sound that the event names, if this process plays it
+ */
+export function evidenceAfter(
+  evidence: CallEvidence,
+  event: CallEvent,
+  sha256?: string,
+): CallEvidence {
+  const { sounds = [], connections = [] } = evidence;
+  switch (event.type) {
+    case 'playback-started': {
+      const { sound: name } = event.data;
+      const isKnown = sounds.some((one) => one.name === name && one.sha256 === sha256);
+      if (isKnown || sounds.length === maxSounds) return evidence;
+      const played = { name, ...(sha256 === undefined ? {} : { sha256 }) };
+      return { ...evidence, sounds: [...sounds, played] };
+    }
+    case 'stream-started':
+      if (connections.some((one) => one.with === 'bot')) return evidence;
+      return { ...evidence, connections: [...connections, { with: 'bot', at: event.time }] };
+    case 'transfer-answered': {
+      const agent = { with: 'agent', at: event.time, to: event.data.to } as const;
+      return { ...evidence, connections: [...connections, agent] };
+    }
+    default:
+      return evidence;
+  }
+}
+
+/** Returns the ending's member. An ordinary call without evidence has none. */
+export function evidenceIn({ evidence }: { readonly evidence: CallEvidence }): {
+  readonly evidence?: CallEvidence;
+} {
+  return Object.keys(evidence).length === 0 ? {} : { evidence };
+}

@@ -11,6 +11,7 @@ import {
   callSetup,
   type StreamProgress,
 } from '../life/call-setup.ts';
+import { evidenceAfter } from '../rules/evidence.ts';
 import type { RequestedStream, StreamReport } from './stream.ts';
 
 export type StreamObstacles = {
@@ -135,7 +136,8 @@ export const emitStream = callSetup.enqueueActions(({ context, event, enqueue })
   if (continues && !isBeginning && streamEvents > context.limits.maxStreamEvents) return;
   const at = noLaterThanEnd(context, event.at);
   const { event: emitted, ...sequences } = streamEvent(context, at, report, stream);
-  enqueue.assign({ streamEvents, ...sequences });
+  const evidence = evidenceAfter(context.evidence, emitted);
+  enqueue.assign({ streamEvents, evidence, ...sequences });
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 

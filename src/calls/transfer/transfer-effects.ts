@@ -10,6 +10,7 @@ import {
   type Ongoing,
   sendToMedia,
 } from '../life/call-setup.ts';
+import { evidenceAfter } from '../rules/evidence.ts';
 import { currentStream, endStream, mayHaveBot } from '../stream/stream-effects.ts';
 import { uriOfTarget } from '../target/dial-target.ts';
 import type { Transfer, TransferFallback, TransferRequest } from './transfer.ts';
@@ -145,7 +146,8 @@ function answer(at: Date) {
     const { ongoing } = context;
     if (ongoing === undefined) return;
     const { event: emitted, ...progress } = transferAnsweredEvent(context, at, ongoing);
-    enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
+    const evidence = evidenceAfter(context.evidence, emitted);
+    enqueue.assign({ ...progress, evidence, ongoing: { ...ongoing, isAnswered: true } });
     enqueue({ type: 'append', params: { events: [emitted] } });
   });
 }

@@ -172,7 +172,7 @@ export class SoundPlayer {
 
 function reportedFields({ playbackId, source, sound, restart, afterBeep }: Playback) {
   return {
-    ...{ playbackId, source, sound: sound.name },
+    ...{ playbackId, source, sound: sound.name, sha256: sound.sha256 },
     ...(restart === undefined ? {} : { restart }),
     ...(afterBeep === undefined ? {} : { afterBeep }),
   };

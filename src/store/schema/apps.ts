@@ -77,6 +77,8 @@ create table sounds (
   name text not null,
   -- µ-law at 8 kHz: a byte is an eighth of a millisecond.
   mulaw bytea not null,
+  -- Names the exact audio in the records of calls.
+  sha256 text not null generated always as (encode(sha256(mulaw), 'hex')) stored,
   -- Changes with each upload.
   version uuid not null,
   created_at timestamptz(3) not null,

@@ -14,6 +14,7 @@ import type { RequestedStream } from '../../../src/calls/stream/stream.ts';
 import type { StreamObstacles } from '../../../src/calls/stream/stream-effects.ts';
 import type { TransferRequest } from '../../../src/calls/transfer/transfer.ts';
 import { acceptedCall } from '../../support/scripted-call.ts';
+import { testSound } from '../../support/test-sound.ts';
 
 const call = acceptedCall();
 
@@ -47,7 +48,7 @@ const transfer: TransferRequest = {
 };
 
 function sound(name: string): SoundResult {
-  return { ok: true, sound: { name, mulaw: new Uint8Array(80), durationMs: 10 } };
+  return { ok: true, sound: testSound(name, new Uint8Array(80)) };
 }
 
 function slowly(): { readonly result: Promise<SoundResult>; arrive(result: SoundResult): void } {

@@ -6,12 +6,13 @@ import type { RequestedVoicemail } from '../../../src/calls/plans/plans.ts';
 import type { PlaybackReport } from '../../../src/calls/playback/playback.ts';
 import type { SoundResult } from '../../../src/calls/ports.ts';
 import { type ScriptOptions, scriptCall } from '../../support/scripted-call.ts';
+import { testSound } from '../../support/test-sound.ts';
 
 const voicemail: RequestedVoicemail = {
   ...{ play: 'sound:offer', ifNoBeep: 'play', waitForBeepMs: 4_000, maxMs: 60_000 },
 };
 const identity = { playbackId: 'voicemail', source: 'voicemail', sound: 'sound:offer' } as const;
-const started: PlaybackReport = { kind: 'started', ...identity, afterBeep: true };
+const started: PlaybackReport = { kind: 'started', ...identity, sha256: '0a', afterBeep: true };
 const done: PlaybackReport = { kind: 'finished', ...identity, reason: 'done', playedMs: 4_000 };
 
 async function answeredCall(options: ScriptOptions = {}) {
@@ -42,7 +43,7 @@ describe('the message of a plan', () => {
     await call.settle();
     expect(asked).toEqual(['account-1 sound:offer']);
     expect(() => call.placed()).toThrow();
-    give({ ok: true, sound: { name: 'sound:offer', mulaw: new Uint8Array(8), durationMs: 1 } });
+    give({ ok: true, sound: testSound('sound:offer', new Uint8Array(8)) });
     await call.settle();
     expect(call.placed().caller).toBe('15550199');
     await call.sent();

@@ -5,13 +5,14 @@ import { describe, expect, test } from 'vitest';
 import type { Playback, PlaybackReport } from '../../../src/calls/playback/playback.ts';
 import { rebuild } from '../../../src/recovery/rebuild.ts';
 import { acceptedCall, scriptCall } from '../../support/scripted-call.ts';
+import { testSound } from '../../support/test-sound.ts';
 
 const identity = { playbackId: 'p1', source: 'command', sound: 'sound:hello' } as const;
-const started: PlaybackReport = { kind: 'started', ...identity };
+const started = { kind: 'started', ...identity, sha256: '0a' } as const;
 const done: PlaybackReport = { kind: 'finished', ...identity, reason: 'done', playedMs: 1_250 };
 const playback: Playback = {
   ...{ playbackId: 'p1', source: 'command' },
-  sound: { name: 'sound:hello', mulaw: new Uint8Array(10_000), durationMs: 1_250 },
+  sound: testSound('sound:hello', new Uint8Array(10_000)),
 };
 
 async function answeredCall() {

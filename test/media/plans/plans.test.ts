@@ -10,8 +10,9 @@ import { PlannedCall } from '../../../src/media/plans/call-plans.ts';
 import type { PlanAction } from '../../../src/media/plans/plan-port.ts';
 import { ScreeningPlan } from '../../../src/media/plans/screening-plan.ts';
 import { VoicemailPlan } from '../../../src/media/plans/voicemail-plan.ts';
+import { testSound } from '../../support/test-sound.ts';
 
-const sound = { name: 'sound:offer', mulaw: new Uint8Array(8_000), durationMs: 1_000 };
+const sound = testSound('sound:offer', new Uint8Array(8_000));
 const settings = { sound, ifNoBeep: 'play', waitForBeepMs: 4_000, maxMs: 60_000 } as const;
 const quiet: HeardOnLine = {
   ...{ beep: false, tonePending: false, speechMs: 0, pauseMs: 0, who: undefined },

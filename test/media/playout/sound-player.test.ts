@@ -7,6 +7,7 @@ import type { Playback } from '../../../src/calls/playback/playback.ts';
 import { PlayoutPool } from '../../../src/media/playout/playout-pool.ts';
 import { PlayoutQueue } from '../../../src/media/playout/playout-queue.ts';
 import { SoundPlayer } from '../../../src/media/playout/sound-player.ts';
+import { testSound } from '../../support/test-sound.ts';
 import { remote, SessionBench } from '../support/session-bench.ts';
 
 const frameBytes = 160;
@@ -16,7 +17,7 @@ function sound(name: string, length: number, from = 0): Playback {
   return {
     playbackId: name,
     source: 'command',
-    sound: { name: `sound:${name}`, mulaw, durationMs: length / 8 },
+    sound: testSound(`sound:${name}`, mulaw),
   };
 }
 

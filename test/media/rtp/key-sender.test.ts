@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { DtmfReceiver } from '../../../src/media/rtp/dtmf-receiver.ts';
+import { testSound } from '../../support/test-sound.ts';
 import { remote, SessionBench } from '../support/session-bench.ts';
 
 function answered(more: Partial<typeof remote> = {}): SessionBench {
@@ -118,7 +119,7 @@ describe('keys', () => {
   test('delay sounds, which lose no sample', () => {
     const bench = answered();
     const mulaw = Uint8Array.from({ length: 480 }, (_, index) => index % 251);
-    const sound = { name: 'sound:a', mulaw, durationMs: 60 };
+    const sound = testSound('sound:a', mulaw);
     bench.session.execute({
       kind: 'play',
       playback: { playbackId: 'a', source: 'command', sound },

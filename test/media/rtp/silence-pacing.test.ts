@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { PlayoutPool } from '../../../src/media/playout/playout-pool.ts';
 import { PlayoutQueue } from '../../../src/media/playout/playout-queue.ts';
+import { testSound } from '../../support/test-sound.ts';
 import { quietBot } from '../support/quiet-bot.ts';
 import { remote, SessionBench } from '../support/session-bench.ts';
 
@@ -26,7 +27,7 @@ function sentIn(bench: SessionBench, ticks: number): number {
 const hello = {
   playbackId: 'hello',
   source: 'command',
-  sound: { name: 'hello', mulaw: new Uint8Array(3 * frameBytes).fill(7), durationMs: 60 },
+  sound: testSound('hello', new Uint8Array(3 * frameBytes).fill(7)),
 } as const;
 
 test('sends all silence for a second, then a packet in every tenth tick', () => {

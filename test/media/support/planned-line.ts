@@ -14,17 +14,14 @@ import {
 } from '../../../src/embedded/sandbox/wav-file.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { decodeTable, encode } from '../../../src/media/g711.ts';
+import { testSound } from '../../support/test-sound.ts';
 import { remote, SessionBench } from './session-bench.ts';
 
 export const frameMs = 20;
 const frameSamples = 160;
 
 const audio = readMulawBytes(recordingUrl('bot-message'));
-export const message: Sound = {
-  name: 'sound:offer',
-  mulaw: audio,
-  durationMs: audio.length / 8,
-};
+export const message: Sound = testSound('sound:offer', audio);
 export const greeting = readMulawWav(recordingUrl('voicemail-greeting'));
 export const person = readMulawWav(recordingUrl('person-hello'));
 
