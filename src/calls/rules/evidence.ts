@@ -44,24 +44,19 @@ export function evidenceAfter(
   sha256?: string,
 ): CallEvidence {
   const { sounds = [], connections = [] } = evidence;
-  switch (event.type) {
-    case 'playback-started': {
-      const { sound: name } = event.data;
-      const isKnown = sounds.some((one) => one.name === name && one.sha256 === sha256);
-      if (isKnown || sounds.length === maxSounds) return evidence;
-      const played = { name, ...(sha256 === undefined ? {} : { sha256 }) };
-      return { ...evidence, sounds: [...sounds, played] };
-    }
-    case 'stream-started':
-      if (connections.some((one) => one.with === 'bot')) return evidence;
-      return { ...evidence, connections: [...connections, { with: 'bot', at: event.time }] };
-    case 'transfer-answered': {
-      const agent = { with: 'agent', at: event.time, to: event.data.to } as const;
-      return { ...evidence, connections: [...connections, agent] };
-    }
-    default:
-      return evidence;
+  if (event.type === 'playback-started') {
+    const { sound: name } = event.data;
+    const isKnown = sounds.some((one) => one.name === name && one.sha256 === sha256);
+    if (isKnown || sounds.length === maxSounds) return evidence;
+    const played = { name, ...(sha256 === undefined ? {} : { sha256 }) };
+    return { ...evidence, sounds: [...sounds, played] };
   }
+  if (event.type === 'stream-started' && !connections.some((one) => one.with === 'bot')) {
+    return { ...evidence, connections: [...connections, { with: 'bot', at: event.time }] };
+  }
+  if (event.type !== 'transfer-answered') return evidence;
+  const agent = { with: 'agent', at: event.time, to: event.data.to } as const;
+  return { ...evidence, connections: [...connections, agent] };
 }
 
 /** Returns the ending's member. An ordinary call without evidence has none. */

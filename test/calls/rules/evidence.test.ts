@@ -28,10 +28,10 @@ async function answeredCall(request: ScriptOptions['request'] = {}) {
   await call.settle();
   const plays = (playbackId: string, sound: string, hash = sha256): void => {
     const playback = { playbackId, source: 'command', sound } as const;
-    const { observe } = call.media();
-    observe({ kind: 'playback', report: { kind: 'started', ...playback, sha256: hash } });
+    const media = call.media();
+    media.observe({ kind: 'playback', report: { kind: 'started', ...playback, sha256: hash } });
     const end = { kind: 'finished', reason: 'done', playedMs: 20 } as const;
-    observe({ kind: 'playback', report: { ...playback, ...end } });
+    media.observe({ kind: 'playback', report: { ...playback, ...end } });
   };
   const botJoins = (): void =>
     call.media().observe({
