@@ -21,6 +21,7 @@ import { MediaLeg } from '../support/media-leg.ts';
 import { RawCallee } from '../support/raw-callee.ts';
 import { newKey, SrtpPhone, speakUntilHeard } from '../support/srtp/srtp-phone.ts';
 import { speech } from '../support/streams/stream-rig.ts';
+import { testSound } from '../support/test-sound.ts';
 import { onlyEmbedded } from './engines.ts';
 
 const user = '15551230001';
@@ -42,12 +43,12 @@ afterAll(async () => {
 });
 
 /** 5 s of a tone. */
-const tone: Sound = {
-  ...{ name: 'tone', durationMs: 5_000 },
-  mulaw: Uint8Array.from({ length: 5 * rateHz }, (_, at) =>
+const tone: Sound = testSound(
+  'tone',
+  Uint8Array.from({ length: 5 * rateHz }, (_, at) =>
     encodeMulaw(Math.round(8_000 * Math.sin((2 * Math.PI * 440 * at) / rateHz))),
   ),
-};
+);
 
 const median = (levels: Uint8Array) => [...levels].sort((a, b) => a - b)[levels.length >> 1] ?? 0;
 
