@@ -398,8 +398,8 @@ function measured(found: ToneFound): { readonly hz: number; readonly ms: number 
 
 function spoken(
   utterance: Utterance | undefined,
-): Pick<AmdEvidence, 'words' | 'speechMs' | 'pauseMs'> {
+): Pick<AmdEvidence, 'words' | 'speechMs' | 'pauseMs' | 'spanMs'> {
   if (utterance === undefined) return {};
-  const { words, speechMs, pauseMs } = utterance;
-  return { words, speechMs, pauseMs };
+  const { words, speechMs, pauseMs, spanMs } = utterance;
+  return { words, speechMs, pauseMs, spanMs };
 }

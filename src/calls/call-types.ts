@@ -5,6 +5,7 @@ import type { CallIdentity } from './contract/identity.ts';
 import type { SelectedEventType } from './contract/notify-events.ts';
 import type { AmdEventName } from './detection/amd-event.ts';
 import type { RequestedScreening, RequestedVoicemail } from './plans/plans.ts';
+import type { Ruling } from './rules/ruling.ts';
 import type { RequestedStream } from './stream/stream.ts';
 import type { DialTarget } from './target/dial-target.ts';
 import type { TransferPlan } from './transfer/transfer.ts';
@@ -124,6 +125,8 @@ export type AcceptedCall = CallIdentity & {
    * check.
    */
   readonly isRuled?: true;
+  /** Set when the call is taken, if its account has calling rules. */
+  readonly ruling?: Ruling;
 };
 
 /** Makes a forgotten case of a union fail to compile. Throws at run time. */

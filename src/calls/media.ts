@@ -70,6 +70,8 @@ export type MediaEvent =
   | { readonly kind: 'playback'; readonly report: PlaybackReport }
   | { readonly kind: 'keysSent'; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly report: PlanReport }
+  /** The first sound of a bot, rather than silence, is being sent. Reported once per call. */
+  | { readonly kind: 'botSpoke' }
   /**
    * Loudness of both sides so far. Reported on `requestEnvelope` and when the session ends.
    * Undefined before the answer.

@@ -31,6 +31,7 @@ import type {
   SoundPort,
   StepResult,
 } from '../../src/calls/ports.ts';
+import type { Ruling } from '../../src/calls/rules/ruling.ts';
 import type { NumberedStream, StreamSettings } from '../../src/calls/stream/stream.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { testSound } from './test-sound.ts';
@@ -44,8 +45,9 @@ export const storedLeg: StoredLeg = {
   requestUri: 'sip:15550100@127.0.0.1',
 };
 
-export function acceptedCall(request: Partial<DialoutRequest> = {}): AcceptedCall {
+export function acceptedCall(request: Partial<DialoutRequest> = {}, ruling?: Ruling): AcceptedCall {
   return {
+    ...(ruling === undefined ? {} : { ruling }),
     callId: 'call-11111111-1111-4111-8111-111111111111' as CallId,
     sid: 'sid-1',
     conversationId: '22222222-2222-4222-8222-222222222222',
@@ -77,6 +79,8 @@ export type ScriptOptions = {
   /** How the call sounded. Default: nothing was heard. `never`: the media doesn't say. */
   readonly quality?: CallQuality | 'never';
   readonly request?: Partial<DialoutRequest>;
+  /** The rule set under which the call was permitted. Default: none. */
+  readonly ruling?: Ruling;
   readonly limits?: Partial<CallLimits>;
   /**
    * Stores the answer and returns the result. `commit` makes SQL hold the answer even if the result
@@ -207,10 +211,10 @@ export function scriptCall(options: ScriptOptions = {}) {
   const actor = createActor(logic, {
     clock,
     input: {
-      call: acceptedCall(options.request),
+      call: acceptedCall(options.request, options.ruling),
       limits: { ...defaultCallLimits, ...options.limits },
       clock: { now },
-      journal: createJournal(ports, acceptedCall(options.request)),
+      journal: createJournal(ports, acceptedCall(options.request, options.ruling)),
     },
   });
   actor.start();

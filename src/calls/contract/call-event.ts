@@ -4,6 +4,7 @@
 // duplicates. Each feature defines its own events.
 
 import { z } from 'zod';
+import { abandonmentEvents } from '../abandonment/abandonment-contract.ts';
 import { detectionEvents } from '../detection/detection-contract.ts';
 import { keyEvents } from '../keys/key-contract.ts';
 import { endEvents, placingEvents } from '../life/call-contract.ts';
@@ -17,6 +18,7 @@ import { type Immutable, type Mismatch, matching } from './schema.ts';
 export const callEvents = {
   ...placingEvents,
   ...detectionEvents,
+  ...abandonmentEvents,
   ...keyEvents,
   ...streamEvents,
   ...playbackEvents,

@@ -168,6 +168,7 @@ function endMembers(data: DataOf<'completed'>): Members {
     ...(data.playedMs === undefined ? {} : { playedMs: data.playedMs }),
     ...(data.voicemail === undefined ? {} : { voicemail: data.voicemail }),
     outcome: data.outcome,
+    ...(data.abandoned === undefined ? {} : { abandoned: data.abandoned }),
     ...(data.transfer === undefined ? {} : { transfer: data.transfer }),
     ...(data.quality === undefined ? {} : { quality: data.quality }),
     ...(data.sipStatus === undefined ? {} : { sipStatus: data.sipStatus }),

@@ -61,6 +61,10 @@ export const notificationSchema = z.object({
   outcome: wordOf<CallOutcome>(callOutcomes)
     .optional()
     .describe('finer than `reasonCode`, on `completed` and `Failed`'),
+  abandoned: z
+    .literal(true)
+    .exactOptional()
+    .describe('a person answered, and nobody was connected within two seconds'),
   transfer: transferSummary
     .extend({
       answeredAt: timestamp.exactOptional().describe('absent if there was no answer'),

@@ -47,6 +47,10 @@ export const amdEvidence = z.object({
   confidence: z.number().min(0).max(1).exactOptional(),
   speechMs: z.number().exactOptional(),
   pauseMs: z.number().exactOptional().describe('silence since the last speech'),
+  spanMs: z
+    .number()
+    .exactOptional()
+    .describe('from the first speech to the last, including pauses'),
   tone: z.object({ hz: z.number(), ms: z.number() }).exactOptional(),
   round: z
     .number()
@@ -79,6 +83,7 @@ export const exampleAmdEvent: AmdEvent = {
   confidence: 0.93,
   speechMs: 620,
   pauseMs: 700,
+  spanMs: 660,
 };
 
 /**
@@ -96,6 +101,11 @@ const verdicts: ReadonlySet<AmdEventName> = new Set(amdVerdicts);
 
 /** Returns the verdict of the last round that reached one. */
 export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined {
+  return verdictEventOf(events)?.event;
+}
+
+/** Returns the event that stated the verdict of the last round that reached one. */
+export function verdictEventOf(events: readonly AmdEvent[]): AmdEvent | undefined {
   const rounds = [...new Set(events.map(({ round = 1 }) => round))].reverse();
   for (const last of rounds) {
     const verdict = verdictOfRound(events.filter(({ round = 1 }) => round === last));
@@ -105,9 +115,9 @@ export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined
 }
 
 /** Returns the first verdict, unless a later event corrected it. Never returns `amd_stopped`. */
-function verdictOfRound(events: readonly AmdEvent[]): AmdEventName | undefined {
+function verdictOfRound(events: readonly AmdEvent[]): AmdEvent | undefined {
   const correction = events.find((event) => event.corrects !== undefined);
-  return correction?.event ?? events.find((event) => verdicts.has(event.event))?.event;
+  return correction ?? events.find((event) => verdicts.has(event.event));
 }
 
 /**

@@ -129,6 +129,10 @@ const endData = {
     .boolean()
     .exactOptional()
     .describe('true if the call ended because a machine picked up'),
+  abandoned: z
+    .literal(true)
+    .exactOptional()
+    .describe('present if a person answered and nobody was connected within two seconds'),
   playedMs: durationMs
     .exactOptional()
     .describe('total duration of the audio of sounds that was sent; absent if no sound was played'),

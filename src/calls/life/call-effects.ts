@@ -2,6 +2,7 @@
 // to the line. No I/O.
 
 import { assertEvent } from 'xstate';
+import { isAbandoned } from '../abandonment/abandonment-effects.ts';
 import type { CallEvent } from '../contract/call-event.ts';
 import { amdStoppedEvent } from '../detection/detection-events.ts';
 import { answeredEvent, dialingEvent, endEvent, ringingEvent } from './call-events.ts';
@@ -111,7 +112,8 @@ export const stopAwaitingQuality = callSetup.assign({ awaitsQuality: false });
 export const buildEnd = callSetup.assign(({ context }) => {
   const end =
     context.end ?? endBeforeAnswer({ by: 'gateway', reason: 'Unknown' }, context.clock.now());
-  const { event, ...sequences } = endEvent(context, end);
+  const progress = { ...context, isAbandoned: isAbandoned(context) };
+  const { event, ...sequences } = endEvent(progress, end);
   return { endEvent: event, ...sequences };
 });
 

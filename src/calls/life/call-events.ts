@@ -38,6 +38,8 @@ export type CallProgress = {
   readonly playback: PlaybackProgress;
   /** How the call sounded. Undefined before the end, and if nothing was heard of the person. */
   readonly quality?: CallQuality | undefined;
+  /** True if nobody was connected in time to a person who answered. */
+  readonly isAbandoned?: boolean;
   /** The last transfer's result. Undefined before its answer or failure. */
   readonly transfer?: TransferSummary | undefined;
   /** What the call's record will need. */
@@ -119,6 +121,7 @@ export function endEvent(progress: CallProgress, end: CallEnd): NextEvent<Termin
     callDisconnectTime: end.at.toISOString(),
     ...(answeredAt === undefined ? {} : completedMembers(progress, answeredAt, end.at)),
     ...(end.outcome === 'machine' ? { machineDetected: true } : {}),
+    ...(progress.isAbandoned === true ? { abandoned: true } : {}),
     ...playedMembers(progress.playback),
     ...failedAttemptsOf(progress),
     ...number,

@@ -38,6 +38,14 @@
 
 import type { ActorRefFrom } from 'xstate';
 import {
+  judgeReach,
+  noteAgent,
+  noteAnswerer,
+  noteBot,
+  noteMessage,
+  nothingReached,
+} from '../abandonment/abandonment-effects.ts';
+import {
   disconnectReason,
   emitAmd,
   emitAmdStopped,
@@ -126,15 +134,17 @@ const answered = callSetup.createStateConfig({
       {
         guard: ({ context, event }) => disconnectReason(context, event.amd) === 'machine',
         target: 'closing',
-        actions: [emitAmd, hangUpOnMachine],
+        actions: [emitAmd, hangUpOnMachine, noteAnswerer],
       },
       {
         guard: ({ context, event }) => disconnectReason(context, event.amd) === 'failure',
         target: 'closing',
-        actions: [emitAmd, hangUpOnFailure],
+        actions: [emitAmd, hangUpOnFailure, noteAnswerer],
       },
-      { actions: [emitAmd, startPlannedTransfer, withdrawPlannedTransfer] },
+      { actions: [emitAmd, startPlannedTransfer, withdrawPlannedTransfer, noteAnswerer] },
     ],
+    'reach.due': { actions: judgeReach },
+    'media.botSpoke': { actions: noteBot },
     // The media only reports this at the end.
     'media.quality': {},
     'leg.dtmf': { actions: emitDtmf },
@@ -154,7 +164,7 @@ const answered = callSetup.createStateConfig({
       },
       { actions: emitStream },
     ],
-    'media.playback': { actions: emitPlayback },
+    'media.playback': { actions: [emitPlayback, noteMessage] },
     'media.plan': [
       {
         guard: ({ event }) => event.report.kind === 'over',
@@ -175,7 +185,7 @@ const answered = callSetup.createStateConfig({
     'command.stream': { actions: applyStreamCommand },
     'media.keysSent': { actions: emitKeysSent },
     'transfer.ringing': { actions: emitTransferRinging },
-    'transfer.answered': { actions: emitTransferAnswered },
+    'transfer.answered': { actions: [emitTransferAnswered, noteAgent] },
     'transfer.connected': { actions: noteTransferConnected },
     'transfer.failed': [
       {
@@ -218,13 +228,14 @@ const closing = callSetup.createStateConfig({
     },
   },
   on: {
-    'media.amd': { actions: emitAmd },
+    'media.amd': { actions: [emitAmd, noteAnswerer] },
     'media.stream': { actions: emitStream },
     'media.playback': { actions: emitPlayback },
     'media.keysSent': { actions: emitKeysSent },
     'media.quality': { actions: noteQuality },
     'media.failed': { actions: stopAwaitingQuality },
     // The call has ended, so there's nothing to do for these.
+    'media.botSpoke': {},
     'media.dtmf': {},
     'media.plan': {},
   },
@@ -247,6 +258,7 @@ export const callMachine = callSetup.createMachine({
     acceptsKeys: false,
     pressing: 0,
     transfers: 0,
+    reach: nothingReached,
   }),
   output: ({ context: { end, quality } }) => ({ end, quality }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
@@ -304,7 +316,11 @@ export const callMachine = callSetup.createMachine({
     answered,
     closing,
     recording: {
-      entry: [buildEnd, { type: 'storeEnd', params: ({ context }) => endStep(context) }],
+      entry: [
+        judgeReach,
+        buildEnd,
+        { type: 'storeEnd', params: ({ context }) => endStep(context) },
+      ],
       after: { storeEndTimeout: { target: 'ended' } },
       on: { 'journal.ended': { target: 'ended' } },
     },

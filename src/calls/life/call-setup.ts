@@ -3,6 +3,7 @@
 // transitions are in `call-effects.ts` and in each feature.
 
 import { fromCallback, sendTo, setup } from 'xstate';
+import type { ReachProgress } from '../abandonment/abandonment-effects.ts';
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
@@ -76,6 +77,8 @@ export function sendToMedia(command: MediaCommand) {
 
 export type CallMachineEvent =
   | LineEvent
+  /** Two seconds after a clock of `src/calls/abandonment` began. */
+  | { readonly type: 'reach.due' }
   /** The result of storing the answer or the end. */
   | { readonly type: 'journal.answered' | 'journal.ended'; readonly result: StoreResult }
   | { readonly type: 'command.end'; readonly command: EndCommand }
@@ -187,6 +190,8 @@ export type CallMachineContext = CallProgress & {
   readonly ongoing?: Ongoing | undefined;
   /** Applies if the last transfer failed and nobody else will talk to the person. */
   readonly fallback?: TransferFallback | undefined;
+  /** Whether a person who answered was connected in time. */
+  readonly reach: ReachProgress;
   /** True from the end of an answered call until the media has said how it sounded. */
   readonly awaitsQuality?: boolean;
   readonly end?: CallEnd;

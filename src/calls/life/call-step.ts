@@ -1,6 +1,7 @@
 // A step consists of a call's next events, in order, and the state that they lead to. Both are
 // stored together. Steps that are waiting for the database are folded into one step per call.
 
+import type { PersonOutcomes } from '../abandonment/abandonment-effects.ts';
 import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
 import type { CallEvidence } from '../rules/evidence.ts';
@@ -36,6 +37,8 @@ export type CallStep = {
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
   readonly ending?: CallEnding;
+  /** What the call means for its campaign's figures. Omitted if the step doesn't change that. */
+  readonly person?: PersonOutcomes;
 };
 
 /**
@@ -50,11 +53,13 @@ export function fold(earlier: CallStep, later: CallStep): CallStep {
     : earlier;
   const secondLegs = latest([...(earlier.secondLegs ?? []), ...(later.secondLegs ?? [])]);
   const ringingAt = earlier.ringingAt ?? later.ringingAt;
+  const person = later.person ?? earlier.person;
   return {
     ...kept,
     ...later,
     ...(ringingAt === undefined ? {} : { ringingAt }),
     ...(secondLegs.length === 0 ? {} : { secondLegs }),
+    ...(person === undefined ? {} : { person }),
     events: [...kept.events, ...later.events],
   };
 }

@@ -4,7 +4,7 @@
 // have to wait because nobody would hear them.
 
 import type { Playback, PlaybackReport } from '../../calls/playback/playback.ts';
-import { encodeMulaw, silenceByte } from '../g711.ts';
+import { encodeMulaw, isSilentMulaw, silenceByte } from '../g711.ts';
 import { frameSamples } from '../rtp/jitter-buffer.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 
@@ -43,9 +43,13 @@ export class SoundPlayer {
   readonly #queued: QueuedSound[] = [];
   #queue: PlayoutQueue | undefined;
   #ringback: Ringback | undefined;
+  /** Undefined once a bot has spoken. */
+  #onBotSpoke: (() => void) | undefined;
 
-  constructor(report: (report: PlaybackReport) => void) {
+  /** @param onBotSpoke called once, with the first audio of a bot that isn't silence */
+  constructor(report: (report: PlaybackReport) => void, onBotSpoke: () => void = () => undefined) {
     this.#report = report;
+    this.#onBotSpoke = onBotSpoke;
   }
 
   /** True while a sound is playing or queued. */
@@ -121,7 +125,7 @@ export class SoundPlayer {
       const before = this.#bytesBefore(first);
       if (first === undefined || before > 0) {
         const wanted = Math.min(before, count - done);
-        const read = this.#queue?.read(packet, start + done, wanted) ?? 0;
+        const read = this.#readBot(packet, start + done, wanted);
         done += read;
         if (read < wanted || first === undefined) return done;
       } else done += this.#readSound(first, packet, start + done, count - done);
@@ -143,6 +147,16 @@ export class SoundPlayer {
     if (this.#queue === undefined) return 0;
     const { bytesRead, queuedBytes } = this.#queue;
     return Math.max(0, Math.min(queued.position - bytesRead, queuedBytes));
+  }
+
+  #readBot(packet: Uint8Array, start: number, wanted: number): number {
+    const read = this.#queue?.read(packet, start, wanted) ?? 0;
+    // Many bots fill their pauses with silence, which nobody takes for an answer.
+    if (this.#onBotSpoke !== undefined && !isSilentMulaw(packet, start, read)) {
+      this.#onBotSpoke();
+      this.#onBotSpoke = undefined;
+    }
+    return read;
   }
 
   #readSound(queued: QueuedSound, packet: Uint8Array, start: number, wanted: number): number {

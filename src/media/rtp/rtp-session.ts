@@ -42,6 +42,7 @@ export class RtpSession {
       send: (packet) => sink.send(packet, source.port, source.address),
       onSent: (bytes) => this.#rtcp.noteSent(bytes),
       onPlayback: (report) => this.#listeners.onPlayback(report),
+      onBotSpoke: () => sink.report({ kind: 'botSpoke' }),
       onKeysSent: (report) => sink.report({ kind: 'keysSent', report }),
     });
     this.#listeners = new Listeners(options, this.#transmission, sink);

@@ -20,6 +20,7 @@ type TransmissionSink = {
   /** Counts a packet, without the tag of SRTP. */
   onSent(bytes: number): void;
   onPlayback(report: PlaybackReport): void;
+  onBotSpoke(): void;
   onKeysSent(report: KeysSent): void;
 };
 
@@ -52,7 +53,10 @@ export class Transmission {
     this.#sender = new RtpSender(options);
     this.#silence = new SilencePacing(options.silenceFrames);
     this.#keys = new KeySender(this.#sender, (report) => sink.onKeysSent(report));
-    this.player = new SoundPlayer((report) => sink.onPlayback(report));
+    this.player = new SoundPlayer(
+      (report) => sink.onPlayback(report),
+      () => sink.onBotSpoke(),
+    );
   }
 
   /**

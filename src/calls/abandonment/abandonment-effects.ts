@@ -1,0 +1,126 @@
+// Effects that follow whether a person who answered was connected in time. They watch only calls of
+// a campaign under a rule set, because only those have a rule.
+
+import { assertEvent } from 'xstate';
+import { verdictEventOf } from '../detection/amd-event.ts';
+import { nextEvent } from '../life/call-events.ts';
+import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
+import {
+  type AbandonmentRule,
+  answererOf,
+  deadlineOf,
+  type MeterFormula,
+  meterFormulas,
+  outcomeOf,
+  type PersonOutcome,
+  type Reach,
+  type ReachEnd,
+} from './abandonment.ts';
+
+export type PersonOutcomes = Readonly<Partial<Record<MeterFormula, PersonOutcome>>>;
+
+/** A call's reach, with what has been stored about it. */
+export type ReachProgress = Reach & {
+  readonly outcomes: PersonOutcomes;
+  /** True once the event `abandoned` has been emitted. */
+  readonly isStated: boolean;
+};
+
+export const nothingReached: ReachProgress = { outcomes: {}, isStated: false };
+
+/** Notes who answered, after each event of detection. */
+export const noteAnswerer = callSetup.enqueueActions(({ context, enqueue }) => {
+  const { reach, answeredAt, amdEvents } = context;
+  const rule = ruleOf(context);
+  const verdict = verdictEventOf(amdEvents);
+  if (rule === undefined || answeredAt === undefined || verdict === undefined) return;
+  const answerer = answererOf(verdict, answeredAt);
+  enqueue.assign({ reach: { ...reach, answerer } });
+  if (answerer !== 'machine') {
+    // Each clock needs its own timer, since the campaign's figures are kept by both formulas.
+    for (const formula of meterFormulas) {
+      const delay = deadlineOf(answerer, formula).getTime() - context.clock.now().getTime();
+      const id = `reach-${formula}`;
+      if (delay > 0) enqueue.raise({ type: 'reach.due' }, { id, delay });
+    }
+  }
+  enqueue(judgeReach);
+});
+
+export const noteAgent = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'transfer.answered');
+  if (ruleOf(context)?.connected === 'message') return;
+  enqueue(connect(event.at));
+});
+
+export const noteBot = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'media.botSpoke');
+  if (ruleOf(context)?.connected === 'bot-or-agent') enqueue(connect(event.at));
+});
+
+export const noteMessage = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'media.playback');
+  if (event.report.kind !== 'started') return;
+  if (ruleOf(context)?.connected === 'message') enqueue(connect(event.at));
+});
+
+function connect(at: Date) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
+    const { reach } = context;
+    if (ruleOf(context) === undefined || reach.connectedAt !== undefined) return;
+    enqueue.assign({ reach: { ...reach, connectedAt: at } });
+    enqueue(judgeReach);
+  });
+}
+
+/** Stores each outcome as soon as it is decided, and again if a correction changes it. */
+export const judgeReach = callSetup.enqueueActions(({ context, enqueue }) => {
+  const rule = ruleOf(context);
+  if (rule === undefined || context.answeredAt === undefined) return;
+  const { reach } = context;
+  const outcomes = outcomesOf(context);
+  const hasChanged = meterFormulas.some((formula) => outcomes[formula] !== reach.outcomes[formula]);
+  if (!hasChanged) return;
+  const isStated = reach.isStated || outcomes[rule.formula] === 'abandoned';
+  enqueue.assign({ reach: { ...reach, outcomes, isStated } });
+  const step = { events: [], person: outcomes };
+  if (!isStated || reach.isStated) return enqueue({ type: 'append', params: step });
+  const at = context.end?.at ?? context.clock.now();
+  const { event, ...sequences } = nextEvent(context, 'abandoned', at, {
+    ...{ formula: rule.formula, missing: rule.connected },
+    ...greetingEndOf(reach),
+  });
+  enqueue.assign(sequences);
+  enqueue({ type: 'append', params: { ...step, events: [event] } });
+});
+
+/** Whether the call was abandoned, by the formula of its rule set. */
+export function isAbandoned(context: Pick<CallMachineContext, 'call' | 'reach'>): boolean {
+  const rule = ruleOf(context);
+  return rule !== undefined && context.reach.outcomes[rule.formula] === 'abandoned';
+}
+
+function outcomesOf(context: CallMachineContext): PersonOutcomes {
+  const { reach, clock } = context;
+  const end = endOf(context);
+  const entries = meterFormulas.flatMap((formula) => {
+    const outcome = outcomeOf(reach, formula, clock.now(), end);
+    return outcome === undefined ? [] : [[formula, outcome] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
+function endOf({ end }: CallMachineContext): ReachEnd | undefined {
+  if (end === undefined) return undefined;
+  return { at: end.at, isByPerson: end.reasonCode === 'Caller-disconnected' };
+}
+
+function greetingEndOf({ answerer }: Reach): { readonly greetingEndedMs?: number } {
+  if (answerer === undefined || answerer === 'machine') return {};
+  const { greetingEndedMs } = answerer;
+  return greetingEndedMs === undefined ? {} : { greetingEndedMs };
+}
+
+function ruleOf({ call }: Pick<CallMachineContext, 'call'>): AbandonmentRule | undefined {
+  return call.ruling?.abandonment;
+}

@@ -1,0 +1,216 @@
+// When a call counts as abandoned: by the clocks of two formulas, and by what each kind of call
+// must connect the person to.
+
+import { describe, expect, test } from 'vitest';
+import {
+  type ConnectionKind,
+  type MeterFormula,
+  outcomeOf,
+  type Reach,
+} from '../../../src/calls/abandonment/abandonment.ts';
+import type { DialoutRequest } from '../../../src/calls/call-types.ts';
+import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
+import { epoch, scriptCall } from '../../support/scripted-call.ts';
+
+type Options = {
+  readonly formula?: MeterFormula;
+  readonly connected?: ConnectionKind;
+  readonly request?: Partial<DialoutRequest>;
+};
+
+/** A person says hello for 600 ms, from 340 ms after the answer, and waits 700 ms. */
+const hello: Partial<AmdEvent> = { elapsedMs: 1_640, speechMs: 600, pauseMs: 700, spanMs: 600 };
+
+async function answeredCall({
+  formula = 'ftc',
+  connected = 'bot-or-agent',
+  request,
+}: Options = {}) {
+  const abandonment = { formula, connected };
+  const call = scriptCall({
+    ruling: { ruleSet: 'default', version: 1, abandonment },
+    request: { campaign: 'spring', ...request },
+  });
+  await call.sent();
+  await call.answer();
+  await call.settle();
+  const play = () =>
+    call.media().observe({
+      kind: 'playback',
+      report: { kind: 'started', playbackId: 'play-1', source: 'command', sound: 'sound:offer' },
+    });
+  return Object.assign(call, {
+    greet: () => {
+      call.advance(1_640);
+      call.amd('amd_human_detected', hello);
+    },
+    /** Detection ends, as it does at the end of each call, so that the call's end is stored. */
+    stopDetection: async () => {
+      call.amd('amd_stopped', { elapsedMs: 9_000 });
+      await call.settle();
+    },
+    botSpeaks: () => call.media().observe({ kind: 'botSpoke' }),
+    play,
+    /** The outcomes that SQL holds. */
+    outcomes: () => call.steps.findLast(({ person }) => person !== undefined)?.person,
+    abandoned: () => call.stored.find(({ type }) => type === 'abandoned'),
+  });
+}
+
+describe('a call that a person answers', () => {
+  test('is connected if its bot speaks within two seconds of the end of the greeting', async () => {
+    const call = await answeredCall();
+    call.greet();
+    call.advance(1_299);
+    call.botSpeaks();
+    call.advance(60_000);
+
+    expect(call.outcomes()?.ftc).toBe('connected');
+    expect(call.abandoned()).toBeUndefined();
+  });
+
+  test('is abandoned if its bot speaks later', async () => {
+    const call = await answeredCall();
+    call.greet();
+    call.advance(1_301);
+    call.botSpeaks();
+    await call.settle();
+
+    expect(call.outcomes()?.ftc).toBe('abandoned');
+    expect(call.abandoned()?.data).toEqual({
+      ...{ formula: 'ftc', missing: 'bot-or-agent', greetingEndedMs: 940 },
+    });
+  });
+
+  test('has two outcomes if somebody comes between the ends of the two clocks', async () => {
+    // Ofcom's clock began at 340 ms, and the FTC's at 940 ms.
+    const call = await answeredCall();
+    call.greet();
+    call.advance(800);
+    call.botSpeaks();
+
+    expect(call.outcomes()).toEqual({ ftc: 'connected', ofcom: 'abandoned' });
+    expect(call.abandoned()).toBeUndefined();
+  });
+
+  test('is stated as abandoned by the clock of its rule set', async () => {
+    const call = await answeredCall({ formula: 'ofcom' });
+    call.greet();
+    call.advance(701);
+    await call.settle();
+
+    expect(call.abandoned()?.data).toMatchObject({ formula: 'ofcom' });
+  });
+
+  test('is connected if the bot spoke before the verdict', async () => {
+    const call = await answeredCall();
+    call.botSpeaks();
+    call.greet();
+
+    expect(call.outcomes()).toEqual({ ftc: 'connected', ofcom: 'connected' });
+  });
+
+  test('counts as left if the person hangs up first, and as abandoned if the gateway does', async () => {
+    const left = await answeredCall();
+    left.greet();
+    left.remoteBye();
+    await left.stopDetection();
+    const hungUp = await answeredCall();
+    hungUp.greet();
+    hungUp.actor.send({ type: 'command.end', command: { by: 'application' } });
+    await hungUp.stopDetection();
+
+    expect(left.outcomes()?.ftc).toBe('left');
+    expect(left.end().data.abandoned).toBeUndefined();
+    expect(hungUp.outcomes()?.ftc).toBe('abandoned');
+    expect(hungUp.types().slice(-2)).toEqual(['abandoned', 'completed']);
+    expect(hungUp.end().data.abandoned).toBe(true);
+  });
+
+  test.each(['amd_no_speech_detected', 'amd_decision_timeout', 'amd_error'] as const)(
+    'begins both clocks at the answer after %s',
+    async (verdict) => {
+      const call = await answeredCall();
+      call.advance(5_000);
+      call.amd(verdict, { elapsedMs: 5_000 });
+      await call.settle();
+
+      expect(call.outcomes()).toEqual({ ftc: 'abandoned', ofcom: 'abandoned' });
+      expect(call.abandoned()?.data).not.toHaveProperty('greetingEndedMs');
+    },
+  );
+});
+
+describe('who must reach the person', () => {
+  test('only an agent, if the rule set says so', async () => {
+    const call = await answeredCall({ connected: 'agent' });
+    call.greet();
+    call.botSpeaks();
+    call.advance(1_301);
+    await call.settle();
+
+    expect(call.abandoned()?.data).toMatchObject({ missing: 'agent' });
+  });
+
+  test('the message, if it is the purpose of the call', async () => {
+    const call = await answeredCall({ connected: 'message' });
+    call.greet();
+    call.botSpeaks();
+    call.play();
+
+    expect(call.outcomes()?.ftc).toBe('connected');
+  });
+});
+
+describe('a call that no person answers', () => {
+  test('is not abandoned if a machine answers', async () => {
+    const call = await answeredCall();
+    call.advance(3_000);
+    call.amd('amd_machine_detected', { elapsedMs: 3_000 });
+
+    expect(call.outcomes()).toEqual({ ftc: 'none', ofcom: 'none' });
+  });
+
+  test('is no longer abandoned if a beep corrects the verdict', async () => {
+    const call = await answeredCall();
+    call.greet();
+    call.advance(2_000);
+    call.amd('amd_tone_detected', { elapsedMs: 3_600, corrects: 'amd_human_detected' });
+    call.remoteBye();
+    await call.stopDetection();
+
+    expect(call.outcomes()).toEqual({ ftc: 'none', ofcom: 'none' });
+    expect(call.end().data.abandoned).toBeUndefined();
+  });
+
+  test('is not abandoned if it ends before the verdict', async () => {
+    const call = await answeredCall();
+    call.advance(400);
+    call.remoteBye();
+    await call.stopDetection();
+
+    expect(call.outcomes()).toEqual({ ftc: 'none', ofcom: 'none' });
+  });
+});
+
+test('calls without a rule set cost no step', async () => {
+  const call = scriptCall({ request: { campaign: 'spring' } });
+  await call.sent();
+  await call.answer();
+  call.amd('amd_human_detected', hello);
+  call.advance(10_000);
+  call.remoteBye();
+  await call.settle();
+
+  expect(call.steps.filter(({ person }) => person !== undefined)).toEqual([]);
+});
+
+test('an outcome is undecided while the two seconds run', () => {
+  const clocks = { ftc: new Date(epoch + 500), ofcom: new Date(epoch) };
+  const reach: Reach = { answerer: { clocks } };
+
+  expect(outcomeOf(reach, 'ftc', new Date(epoch + 2_499))).toBeUndefined();
+  expect(outcomeOf(reach, 'ftc', new Date(epoch + 2_500))).toBe('abandoned');
+  expect(outcomeOf(reach, 'ofcom', new Date(epoch + 2_000))).toBe('abandoned');
+  expect(outcomeOf({}, 'ftc', new Date(epoch))).toBeUndefined();
+});
