@@ -20,6 +20,12 @@ export const currentVerdict = sql`
       order by event_sequence desc limit 1)
   end`;
 
+/**
+ * Calls that the totals don't contain yet. Calls that wait for a calling rule aren't in the index of
+ * the other unsettled calls, so the condition names both indexes.
+ */
+export const isUnsettled = sql`(end_published_at is null and not_before is null or not_before is not null)`;
+
 export function inScope({ accountId, ...scope }: CallScope | AppScope): Sql {
   const inAccount = sql`account_id = ${accountId}`;
   if ('botId' in scope) return sql`${inAccount} and bot_id = ${scope.botId}`;

@@ -4,8 +4,9 @@
 //
 // - `callIdPrefix`, `idempotencyKey`, `number` and `campaign` are keys of indexes. If a filter has
 //   several of them, the first one chooses the index, and we check the others row by row.
-// - Calls that haven't been settled have an index of their own. It finds all calls that are waiting
-//   or up, also those of a campaign, whose other calls may be many.
+// - Calls that haven't been settled have two indexes of their own, one for those that wait for a
+//   calling rule. They find all calls that are waiting or up, also those of a campaign, whose other
+//   calls may be many.
 // - For an outcome, a verdict or the status of an ended call, the totals say which quarters of an
 //   hour have matching settled calls. All others are skipped. A value that no call has is therefore
 //   found out in a moment.
@@ -42,7 +43,10 @@ const defaultBounds: SearchBounds = { firstRows: 1_000, maxRows: 20_000, budgetM
 /** Rows of each bot in a window, even if the account has very many bots. */
 const minRowsPerBot = 50;
 const windowGrowth = 4;
-/** A few thousand calls are unsettled at most, unless NATS has been away for long. */
+/**
+ * A few thousand calls are unsettled at most, unless NATS has been away for long or very many wait
+ * for a calling rule.
+ */
 const maxUnsettledRows = 5_000;
 
 export type FoundCalls = {
@@ -289,9 +293,15 @@ async function examineUnsettled(
   const { scope, filter } = search;
   const inKeys = keys.flatMap((key) => conditionOf(filter, key));
   const matches = all([inScope(scope), ...inKeys, ...otherConditions(filter)]);
-  const inSource = sql`end_published_at is null`;
   const window = { before, from: undefined, rows };
-  return await examineOne(search, windowOf(search, { inSource, matches }, window), rows);
+  // Calls that wait for a calling rule have an index of their own.
+  const open = sql`end_published_at is null and not_before is null`;
+  const held = sql`account_id = ${scope.accountId} and not_before is not null`;
+  const [ofOpen, ofHeld] = [open, held].map((inSource) =>
+    windowOf(search, { inSource, matches }, window),
+  ) as [Sql, Sql];
+  const result = await search.queries.query<WindowColumns>(sql`${ofOpen} union all ${ofHeld}`);
+  return merge(result.rows, rows);
 }
 
 async function examineOne({ queries }: Search, window: Sql, rows: number): Promise<Examined> {

@@ -174,13 +174,14 @@ function instantsOf(row: SummaryColumns) {
  * if the call isn't queued any more.
  *
  * A trunk's calls are dialled in order of acceptance, then by id. So we count the calls ahead of
- * this call, ignoring any that are too old to be dialled. `end_published_at is null` lets the
- * planner use the index on open calls.
+ * this call, ignoring any that are too old to be dialled. `end_published_at is null and not_before is
+ * null` lets the planner use the index on open calls. A call that waits for a calling rule has no
+ * place in the queue.
  */
 export const queuePosition = sql`
-  case when calls.end_published_at is null and calls.ended_at is null and calls.dial_started_at is null then (
+  case when calls.end_published_at is null and calls.not_before is null and calls.ended_at is null and calls.dial_started_at is null then (
     select count(*)::integer + 1 from calls other
-    where other.end_published_at is null and other.ended_at is null and other.dial_started_at is null
+    where other.end_published_at is null and other.not_before is null and other.ended_at is null and other.dial_started_at is null
       and other.trunk is not distinct from calls.trunk and other.dial_before > clock_timestamp()
       and (other.accepted_at, other.call_id) < (calls.accepted_at, calls.call_id)
   ) end as queue_position`;
@@ -198,7 +199,7 @@ async function queuePositions(
     select call_id, position from (
       select call_id, (row_number() over (partition by trunk order by accepted_at, call_id))::integer as position
       from calls
-      where end_published_at is null and ended_at is null and dial_started_at is null
+      where end_published_at is null and not_before is null and ended_at is null and dial_started_at is null
         and dial_before > clock_timestamp()
     ) as waiting where call_id = any(${callIds}::text[])`);
   return new Map(rows.map((row) => [row.call_id, row.position]));

@@ -7,7 +7,7 @@ import { beginningOfDay, dayAfter, dayAt, type LocalDay } from '../lib/local-day
 import { acceptedSlot } from '../store/calls/call-slots.ts';
 import type { Queries } from '../store/queries.ts';
 import { sql } from '../store/sql.ts';
-import { inScope } from './call-conditions.ts';
+import { inScope, isUnsettled } from './call-conditions.ts';
 import type {
   AppScope,
   CallCounts,
@@ -43,7 +43,7 @@ export async function summarizeCalls(
         1, case when answered_at is null then 0 else 1 end,
         coalesce(round(extract(epoch from greatest(ended_at - answered_at, interval '0')) * 1000), 0)::bigint
       from calls
-      where end_published_at is null and ${inScope(scope)} and accepted_at >= ${from} and accepted_at < ${to}
+      where ${isUnsettled} and ${inScope(scope)} and accepted_at >= ${from} and accepted_at < ${to}
     ), cube as materialized (
       select bot_id, trunk, width_bucket(slot, ${beginnings}::timestamptz[]) as day, outcome, verdict,
         sum(calls) as calls, sum(answered) as answered, sum(talk_ms) as talk_ms

@@ -6,7 +6,7 @@ import { acceptedSlot } from '../store/calls/call-slots.ts';
 import type { Queries } from '../store/queries.ts';
 import { callerId } from '../store/schema/calls.ts';
 import { sql } from '../store/sql.ts';
-import { inScope } from './call-conditions.ts';
+import { inScope, isUnsettled } from './call-conditions.ts';
 import type { AppScope, CallersSummary, CallScope, SummaryPeriod } from './call-queries.ts';
 
 /** Bounds the response. An account may use a number of its own for each area code. */
@@ -32,7 +32,7 @@ export async function summarizeCallers(
       select ${callerId}, 1, case when answered_at is null then 0 else 1 end,
         case when outcome = 'blocked' then 1 else 0 end
       from calls
-      where end_published_at is null and ${inScope(scope)} and ${acceptedSlot} >= ${from} and ${acceptedSlot} < ${to}
+      where ${isUnsettled} and ${inScope(scope)} and ${acceptedSlot} >= ${from} and ${acceptedSlot} < ${to}
     )
     select caller, sum(calls)::double precision as calls, sum(answered)::double precision as answered,
       sum(blocked)::double precision as blocked

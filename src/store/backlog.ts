@@ -32,7 +32,8 @@ const maxReceivers = 1_000;
 const statement = `
 with recursive waiting as materialized (
   select accepted_at from calls
-  where dial_started_at is null and end_published_at is null and ended_at is null
+  where dial_started_at is null and end_published_at is null and not_before is null
+    and ended_at is null
   order by coalesce(trunk, ''), accepted_at, call_id limit ${maxCounted}
 ), receivers as (
   (select account_id, origin, next_attempt_at from notification_lanes

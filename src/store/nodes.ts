@@ -155,7 +155,7 @@ export function createNodeStore(
            returning owner_id
          ), taken_over as (
            update calls c set previous_owner_id = c.owner_id, owner_id = $1 from lost
-           where c.end_published_at is null and c.owner_id = lost.owner_id
+           where c.end_published_at is null and c.not_before is null and c.owner_id = lost.owner_id
          )
          select owner_id from lost`,
         which === 'everyone' ? [ownerId] : [ownerId, which],
@@ -165,7 +165,7 @@ export function createNodeStore(
     async takeOverLeft() {
       const { rowCount } = await pool.query(
         `update calls set previous_owner_id = owner_id, owner_id = $1
-         where end_published_at is null and owner_id is not null and not exists (
+         where end_published_at is null and not_before is null and owner_id is not null and not exists (
            select from nodes n where n.owner_id = calls.owner_id and n.lost_at is null)`,
         [ownerId],
       );
@@ -215,7 +215,7 @@ export async function listNodes(
      cross join lateral (select lost_at is not null or $1::boolean as is_lost) as fate
      left join lateral (
        select count(*)::integer as left_calls from calls
-       where calls.end_published_at is null and calls.ended_at is null
+       where calls.end_published_at is null and calls.not_before is null and calls.ended_at is null
          and coalesce(calls.previous_owner_id, calls.owner_id) = nodes.owner_id
      ) as remainder on is_lost
      where not is_lost or left_calls > 0 or not exists (

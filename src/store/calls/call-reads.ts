@@ -55,9 +55,9 @@ export type CallReads = {
   ownership(callId: CallId): Promise<CallOwnership | undefined>;
 };
 
-// Each condition includes `end_published_at is null`, although `ended_at is null` implies it.
-// Otherwise the planner wouldn't use the partial index `calls_open`.
-const openCondition = 'end_published_at is null and ended_at is null';
+// Each condition includes `end_published_at is null and not_before is null`, although the others
+// imply it. Otherwise the planner wouldn't use the partial index `calls_open`.
+const openCondition = 'end_published_at is null and not_before is null and ended_at is null';
 
 const storedLegs =
   '(select json_agg(l.leg order by l.leg_id) from call_legs l where l.call_id = calls.call_id)';
@@ -124,7 +124,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
         `select ${callColumns}, case when previous_owner_id is not null then ${storedLegs} end as legs,
            ${eventsAbove('coalesce(calls.published_event_sequence, 0)')} as events
          from calls
-         where end_published_at is null and ended_at is not null and owner_id = $1 and call_id <> all($2::text[])
+         where end_published_at is null and not_before is null and ended_at is not null and owner_id = $1 and call_id <> all($2::text[])
          order by accepted_at limit $3`,
         [ownerId, except, limit],
       );

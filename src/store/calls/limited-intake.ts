@@ -35,10 +35,12 @@ on conflict (app_id) do update set day = greatest(app_usage.day, excluded.day),
   calls = case when app_usage.day < excluded.day then 0 else app_usage.calls end
 returning app_id, calls`;
 
-// With `end_published_at is null`, the planner uses the index of open calls.
+// With `end_published_at is null and not_before is null`, the planner uses the index of open calls.
+// Calls that wait for a calling rule don't count, because they may wait for days. They count again
+// when they are released.
 const openStatement = `
 select app_id, count(*)::integer as calls from calls
-where end_published_at is null and ended_at is null and app_id = any($1::text[]) group by app_id`;
+where end_published_at is null and not_before is null and ended_at is null and app_id = any($1::text[]) group by app_id`;
 
 const countStatement = `
 update app_usage u set calls = u.calls + i.calls

@@ -63,7 +63,10 @@ const columns = `
 export function createPublishedCalls(pool: Pick<Pool, 'query'>): PublishedCalls {
   return {
     async page({ after, sinceMs, limit, ownerId }) {
-      const ofOwner = ownerId === undefined ? '' : 'and owner_id = $5 and end_published_at is null';
+      const ofOwner =
+        ownerId === undefined
+          ? ''
+          : 'and owner_id = $5 and end_published_at is null and not_before is null';
       const { rows } = await pool.query<Columns>(
         `select ${columns} from calls
          where accepted_at >= to_timestamp($2::float8 / 1000)

@@ -11,7 +11,7 @@ select trunk, sum(on_it)::integer as "onIt", sum(waiting)::integer as waiting fr
   select trunk, count(*) as on_it, 0 as waiting from trunk_slots group by trunk
   union all
   select trunk, 0, count(*) from calls
-  where end_published_at is null and ended_at is null and dial_started_at is null and trunk is not null group by trunk
+  where end_published_at is null and not_before is null and ended_at is null and dial_started_at is null and trunk is not null group by trunk
 ) as counted group by trunk`,
 } as const;
 

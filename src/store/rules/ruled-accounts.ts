@@ -1,6 +1,6 @@
 // Accounts with calling rules. An account is ruled from its first rule set or suppression on, and
-// stays ruled. `take_calls` says of each call whether its account is ruled, from a list in the row of
-// `call_takes` that it locks anyway, so that other accounts' calls cost nothing more.
+// stays ruled. `take_calls` says of each call whether its account is ruled, from a list in the row
+// of `call_takes` that it locks anyway, so that other accounts' calls cost nothing more.
 
 import type { PoolClient } from 'pg';
 

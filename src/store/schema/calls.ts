@@ -61,7 +61,8 @@ create table calls (
   rule_set_version integer,
   -- The calling rule that ended the call.
   rule text,
-  -- The calling rule that the call waits for, and until when. Null: it waits for none.
+  -- The calling rule that the call waits for, and until when. Null: it waits for none. Such a call is
+  -- queued and nobody's. It is checked again when it is taken after this time.
   waits_for text,
   not_before timestamptz(3),
   -- What only the call's record needs, stored with the end: src/calls/rules/evidence.ts.
@@ -90,12 +91,17 @@ create index calls_by_campaign on calls (account_id, (${campaign.text}), accepte
 -- Finds a call by the CallSid that its bot knows.
 create index calls_by_call_sid on calls (substr(encode(sha256(call_id::bytea), 'hex'), 1, 32))
   where request ? 'stream';
--- Calls that still need work: a few thousand at most, whatever the size of the table.
-create index calls_open on calls (accepted_at) where end_published_at is null;
+-- Calls that still need work, apart from those that wait for a calling rule: a few thousand at most,
+-- whatever the size of the table.
+create index calls_open on calls (accepted_at) where end_published_at is null and not_before is null;
 -- The cost of taking a call does not depend on how many calls are up. The condition names only two
 -- of the changing columns, because an update of any column in it writes all indexes.
 create index calls_waiting on calls (coalesce(trunk, ''), accepted_at, call_id)
-  where dial_started_at is null and end_published_at is null;
+  where dial_started_at is null and end_published_at is null and not_before is null;
+-- Calls that wait for a calling rule, by when the sweep has to release them or to end them. There may
+-- be a hundred thousand of each account, so the sweep must not read those that are not due.
+create index calls_held on calls (least(not_before, dial_before)) where not_before is not null;
+create index calls_held_by_account on calls (account_id, accepted_at) where not_before is not null;
 -- For retention. Not on ended_at: an index on a changing column would make every end of a call a
 -- costly update.
 create index calls_by_age on calls (accepted_at);

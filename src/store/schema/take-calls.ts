@@ -79,7 +79,7 @@ begin
     -- The mark "an INVITE may have left".
     return query with picked as (
       select call_id from calls
-      where end_published_at is null and ended_at is null and dial_started_at is null
+      where end_published_at is null and not_before is null and ended_at is null and dial_started_at is null
         and coalesce(trunk, '') = of_source and dial_before > clock_timestamp()
       order by accepted_at, call_id limit most
       for update skip locked
