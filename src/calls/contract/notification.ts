@@ -73,7 +73,9 @@ export const notificationSchema = z.object({
     .describe('the result of the last transfer, on `completed`; absent if there was no transfer'),
   quality: callQuality
     .exactOptional()
-    .describe('how the call sounded, on `completed`; absent if no audio arrived'),
+    .describe(
+      'how the call sounded, on `completed`; absent if no audio arrived or the gateway died',
+    ),
   sipStatus: z.number().int().exactOptional(),
   ...endFactMembers,
   connectedIdentity: connectedIdentity.exactOptional(),

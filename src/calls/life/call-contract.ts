@@ -144,7 +144,9 @@ const endData = {
     .describe('the result of the last transfer; absent if there was no transfer'),
   quality: callQuality
     .exactOptional()
-    .describe('how the call sounded, on `completed`; absent if no audio arrived'),
+    .describe(
+      'how the call sounded, on `completed`; absent if no audio arrived or the gateway died',
+    ),
   failedAttempts,
 };
 type EndData = Immutable<z.infer<z.ZodObject<typeof endData>>>;

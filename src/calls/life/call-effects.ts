@@ -16,7 +16,12 @@ import {
   endOfRemoteBye,
   endOfRingTimeout,
 } from './call-outcome.ts';
-import { type CallMachineContext, callSetup, sendToMedia } from './call-setup.ts';
+import {
+  type CallMachineContext,
+  type CallMachineEvent,
+  callSetup,
+  sendToMedia,
+} from './call-setup.ts';
 
 const answerNotStored = { by: 'gateway', reason: 'The answer could not be recorded' } as const;
 
@@ -95,7 +100,7 @@ export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => 
   });
 });
 
-/** Asks the media how the call sounded, unless the media is gone. */
+/** Asks the media how the call sounded, unless the media session is gone. */
 export const awaitQuality = callSetup.enqueueActions(({ event, enqueue }) => {
   if (event.type === 'media.failed') return;
   enqueue.assign({ awaitsQuality: true });
@@ -181,9 +186,14 @@ export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enque
   enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: event.command.by } });
 });
 
+function failureReason(event: CallMachineEvent): string {
+  if (event.type === 'media.failed') return event.reason;
+  if (event.type === 'media.inactive') return 'No RTP from the far end';
+  return 'Answering machine detection failed';
+}
+
 export const hangUpOnFailure = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  const reason =
-    event.type === 'media.failed' ? event.reason : 'Answering machine detection failed';
+  const reason = failureReason(event);
   const command: EndCommand = { by: 'gateway', reason };
   const at = context.clock.now();
   const answered = context.answeredAt !== undefined;

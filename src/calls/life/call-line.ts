@@ -351,8 +351,7 @@ class Line {
     // The envelope goes to the call's capture. `connected` is only ever reported by a second leg's
     // session, to its bridge.
     if (event.kind === 'envelope' || event.kind === 'connected') return;
-    if (event.kind === 'inactive') this.#loseMedia('No RTP from the far end');
-    else if (event.kind === 'failed') this.#loseMedia(event.reason);
+    if (event.kind === 'inactive' || event.kind === 'failed') this.#loseMedia(event);
     else this.#notePassed(event);
   }
 
@@ -365,10 +364,10 @@ class Line {
     this.#pass(event);
   }
 
-  #loseMedia(reason: string): void {
+  #loseMedia(event: Extract<PassedEvent, { kind: 'inactive' | 'failed' }>): void {
     const at = this.#ports.clock.now();
     for (const amd of this.#detection.lose(at)) this.#pass({ kind: 'amd', amd });
-    this.#pass({ kind: 'failed', reason });
+    this.#pass(event);
   }
 
   #passLeg(event: LegEvent): void {

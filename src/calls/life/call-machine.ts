@@ -208,6 +208,7 @@ const answered = callSetup.createStateConfig({
     'command.transfer': { actions: startCommandedTransfer },
     'leg.ended': { target: 'closing', actions: endByLeg },
     'media.failed': { target: 'closing', actions: hangUpOnFailure },
+    'media.inactive': { target: 'closing', actions: hangUpOnFailure },
     'command.end': { target: 'closing', actions: hangUpByCommand },
   },
 }) satisfies TakesMedia;
@@ -237,6 +238,7 @@ const closing = callSetup.createStateConfig({
     // The call has ended, so there's nothing to do for these.
     'media.botSpoke': {},
     'media.dtmf': {},
+    'media.inactive': {},
     'media.plan': {},
   },
 }) satisfies TakesMedia;

@@ -30,7 +30,7 @@ type FromPort<Port extends string, Event extends { readonly kind: string }> = Ev
  * The media events that the line passes on to the machine. All other media events only concern the
  * capture, the bridge or the line itself.
  */
-export type PassedEvent = Exclude<MediaEvent, { kind: 'envelope' | 'connected' | 'inactive' }>;
+export type PassedEvent = Exclude<MediaEvent, { kind: 'envelope' | 'connected' }>;
 export type PassedEventType = `media.${PassedEvent['kind']}`;
 
 /** Events from the line (SIP leg plus media session) to the machine. */

@@ -4,8 +4,10 @@
 import { sequenceDistance, timestampDistance } from '../rtp/rtp-packet.ts';
 
 const sequences = 0x1_0000;
-/** A jump of this many packets, a minute of audio, isn't loss: the sender has started over. */
+/** A gap of this many packets, a minute of audio, isn't loss: the sender has started over. */
 const maxDropout = 3_000;
+/** A packet that is two seconds old isn't late: the sender has started over. */
+const maxMisorder = 100;
 /** RTP timestamps per millisecond, at 8 kHz. */
 const unitsPerMs = 8;
 /** RFC 3550, A.8: each packet moves the estimate by a sixteenth. */
@@ -28,6 +30,8 @@ export class ReceptionStatistics {
   #first = 0;
   #highest = 0;
   #received = 0;
+  /** The number that follows a far-off one. It confirms that the sender has started over. */
+  #confirming: number | undefined;
   #expectedBefore = 0;
   #receivedBefore = 0;
   /** Packets of streams that the sender has started over. */
@@ -64,31 +68,47 @@ export class ReceptionStatistics {
 
   /** @param isAudio false for a key press, all packets of which have the same timestamp */
   note(sequence: number, timestamp: number, isAudio: boolean, nowMs: number): void {
-    this.#count(sequence);
-    if (!isAudio) return;
+    if (!this.#count(sequence) || !isAudio) return;
     const elapsed = timestampDistance(timestamp, this.#lastTimestamp) / unitsPerMs;
     this.#lastTimestamp = timestamp;
     if (this.#arrivedMs !== undefined) this.#measure(nowMs - this.#arrivedMs - elapsed);
     this.#arrivedMs = nowMs;
   }
 
-  #count(sequence: number): void {
+  /**
+   * RFC 3550, A.1: a single packet with a far-off sequence number is ignored, because it may be
+   * corrupt or forged. If the next packet follows it, the sender has started over.
+   *
+   * @returns false if the packet is ignored
+   */
+  #count(sequence: number): boolean {
     if (!this.#isStarted) {
       this.#start(sequence);
-      return;
+      return true;
     }
     const ahead = sequenceDistance(sequence, this.#highest % sequences);
-    if (Math.abs(ahead) > maxDropout) {
-      this.#closed = { expected: this.expected, received: this.received };
-      this.#start(sequence);
-      return;
-    }
+    if (ahead > maxDropout || ahead < -maxMisorder) return this.#confirmRestart(sequence);
+    this.#confirming = undefined;
     this.#received += 1;
     if (ahead > 0) this.#highest += ahead;
+    return true;
+  }
+
+  #confirmRestart(sequence: number): boolean {
+    const isConfirmed = sequence === this.#confirming;
+    this.#confirming = (sequence + 1) % sequences;
+    if (!isConfirmed) return false;
+    this.#closed = { expected: this.expected, received: this.received };
+    // The packet before this one was the first.
+    this.#start((sequence - 1 + sequences) % sequences);
+    this.#highest += 1;
+    this.#received += 1;
+    return true;
   }
 
   #start(sequence: number): void {
     this.#isStarted = true;
+    this.#confirming = undefined;
     this.#first = sequence;
     this.#highest = sequence;
     this.#received = 1;

@@ -32,7 +32,7 @@ export type OurReport = {
   readonly ssrc: number;
   /** The name of our side, which stays the same for the call (RFC 7022). */
   readonly cname: string;
-  /** Undefined unless we've sent packets since the report before the last. */
+  /** Undefined unless we've sent packets since the report before the last (section 6.4). */
   readonly sent?: {
     readonly at: NtpTime;
     readonly rtpTimestamp: number;

@@ -14,6 +14,8 @@ const intervalMs = 5_000;
 /** The interval varies by half in each direction, so that calls don't report in step. */
 const variation = 0.5;
 const unitsPerSecond = 65_536;
+/** A far end whose clock counts hundredths of a second may report a delay that is too long. */
+const clockRoundingMs = 20;
 const unitsPerMs = 8;
 /**
  * Time that we add to the network's: a frame of 20 ms on each side, and 40 ms in the jitter buffer.
@@ -40,7 +42,9 @@ export class RtcpSession {
   #sender: ReceptionStatistics | undefined;
   /** Senders before that one. Another follows e.g. when a call is transferred or resumed. */
   #former: Counted = { expected: 0, received: 0, jitterMs: 0 };
-  readonly #sent = { packets: 0, bytes: 0, packetsReported: 0 };
+  readonly #sent = { packets: 0, bytes: 0 };
+  /** Packets that we had sent at the last report and at the one before. */
+  #sentAtReports: readonly [last: number, beforeThat: number] = [0, 0];
   #ticksLeft: number;
   #lastHeard: (NonNullable<TheirReport['sentAt']> & { readonly atMs: number }) | undefined;
   #theirs: TheirReport['heard'];
@@ -52,7 +56,7 @@ export class RtcpSession {
     this.#ticksLeft = this.#nextInterval() / 2;
   }
 
-  /** Counts a packet from the far end. */
+  /** Counts a packet from the far end, even if we can't play it. */
   noteReceived({ ssrc, sequence, timestamp }: RtpHeader, isAudio: boolean): void {
     this.#senderOf(ssrc).note(sequence, timestamp, isAudio, this.#options.now());
   }
@@ -92,9 +96,11 @@ export class RtcpSession {
     this.#theirs = heard;
     if (heard.lastReport === 0) return;
     const units = middleOf(ntpTimeOf(now)) - heard.lastReport - heard.sinceLastReport;
-    const roundTripMs = ((units >>> 0) / unitsPerSecond) * 1_000;
-    // A clock that was set, or a report that isn't true.
-    if (roundTripMs < 10_000) this.#roundTripMs = roundTripMs;
+    // Signed, because the clocks round: a round trip of nearly 0 may come out below.
+    const roundTripMs = ((units | 0) / unitsPerSecond) * 1_000;
+    // Otherwise a clock was set, or the report isn't true.
+    if (roundTripMs >= -clockRoundingMs && roundTripMs < 10_000)
+      this.#roundTripMs = Math.max(0, roundTripMs);
   }
 
   /** Advances by one tick. `rtpTimestamp` is the current one of the packets that we send. */
@@ -146,13 +152,14 @@ export class RtcpSession {
     const { ssrc, cname, now } = this.#options;
     const at = now();
     const sender = this.#sender;
-    const { packets, bytes, packetsReported } = this.#sent;
+    const { packets, bytes } = this.#sent;
+    const [last, beforeThat] = this.#sentAtReports;
     // Another sender couldn't tell its round trip from a former sender's report.
     const heard = this.#lastHeard?.ssrc === sender?.ssrc ? this.#lastHeard : undefined;
-    this.#sent.packetsReported = packets;
+    this.#sentAtReports = [packets, last];
     const report = writeReport({
       ...{ ssrc, cname, isLast },
-      ...(packets > packetsReported && {
+      ...(packets > beforeThat && {
         sent: { at: ntpTimeOf(at), rtpTimestamp, packets, bytes },
       }),
       ...(sender !== undefined && {

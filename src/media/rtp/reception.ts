@@ -12,7 +12,7 @@ import { createPlayoutCounts, type PlayoutCounts } from './jitter-buffer.ts';
 import type { Listeners } from './listeners.ts';
 import { ReceivedAudio } from './received-audio.ts';
 import { CurrentSsrc, type RemoteSource } from './remote-source.ts';
-import { isRtcp, readRtcpSender, readRtp } from './rtp-packet.ts';
+import { isRtcp, type RtpHeader, readRtcpSender, readRtp } from './rtp-packet.ts';
 import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
 
@@ -131,16 +131,17 @@ export class Reception {
   }
 
   #receivePlain(packet: Uint8Array, address: string, port: number): void {
-    if (!this.#isFromFarEnd(packet, address, port)) {
-      this.#options.counts.discarded += 1;
-      return;
-    }
     const { counts, scratch } = this.#options;
     const { header } = scratch;
+    const isRtp = readRtp(packet, header);
+    const kind = isRtp ? this.#kinds.get(header.payloadType) : undefined;
+    if (kind === undefined || !this.#isFromFarEnd(header, address, port)) {
+      counts.discarded += 1;
+      if (isRtp && kind === undefined) this.#noteUnknown(header, address, port);
+      return;
+    }
     counts.received += 1;
     this.#quietFrames = 0;
-    const kind = this.#kinds.get(header.payloadType);
-    if (kind === undefined) return;
     if (this.#envelope !== undefined) this.#rtcp.noteReceived(header, kind !== 'event');
     if (kind !== 'noise') this.#partner?.relayPacket(packet, header, kind);
     if (this.#envelope === undefined) return;
@@ -157,6 +158,16 @@ export class Reception {
     if (kind === 'event') this.#audio.note(header.sequence);
     else if (kind === 'noise') this.#audio.pause(packet, header);
     else this.#audio.put(packet, header, decodeTable[kind]);
+  }
+
+  /**
+   * Counts a packet from the far end with a payload type that we didn't offer, e.g. of a codec that
+   * an SBC let through. We can't play it, but the network didn't lose it.
+   */
+  #noteUnknown(header: RtpHeader, address: string, port: number): void {
+    if (this.#envelope === undefined) return;
+    if (!this.#source.isAt(address, port) || !this.#ssrc.isCurrent(header.ssrc)) return;
+    this.#rtcp.noteReceived(header, false);
   }
 
   /**
@@ -216,11 +227,9 @@ export class Reception {
       this.#sink.report({ kind: 'inactive' });
   }
 
-  #isFromFarEnd(packet: Uint8Array, address: string, port: number): boolean {
-    const { header } = this.#options.scratch;
-    if (!readRtp(packet, header) || !this.#kinds.has(header.payloadType)) return false;
-    if (!this.#source.accept(address, port, header.ssrc, header.sequence)) return false;
-    return this.#ssrc.accept(header.ssrc, header.sequence);
+  #isFromFarEnd({ ssrc, sequence }: RtpHeader, address: string, port: number): boolean {
+    if (!this.#source.accept(address, port, ssrc, sequence)) return false;
+    return this.#ssrc.accept(ssrc, sequence);
   }
 
   #connectOrDisconnect(): void {

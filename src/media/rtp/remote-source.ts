@@ -165,6 +165,11 @@ export class RemoteSource {
     return this.#heard && ssrc === this.#ssrc;
   }
 
+  /** True if we've accepted packets from this address, and still do. */
+  isAt(address: string, port: number): boolean {
+    return this.#heard && port === this.#port && address === this.#address;
+  }
+
   #markHeard(ssrc: number): void {
     this.#heard = true;
     this.#ssrc = ssrc;
@@ -242,6 +247,10 @@ export class CurrentSsrc {
     this.#take(ssrc);
     this.#onChange();
     return true;
+  }
+
+  isCurrent(ssrc: number): boolean {
+    return ssrc === this.#ssrc;
   }
 
   #take(ssrc: number): void {

@@ -1033,6 +1033,14 @@ describe('how the call sounded', () => {
     expect(call.end().data).toMatchObject({ quality });
   });
 
+  test('is in the end of a call whose far end fell silent', async () => {
+    const call = await answered({ quality });
+    call.media().observe({ kind: 'inactive' });
+    await call.settle();
+
+    expect(call.end().data).toMatchObject({ reason: 'No RTP from the far end', quality });
+  });
+
   test('is absent if nothing was heard', async () => {
     const call = await answered({ request: disabled });
     call.remoteBye();

@@ -93,6 +93,15 @@ describe('our reports', () => {
     expect(reportOf(report?.packet, them)?.fractionLost).toBe(Math.floor((12 * 256) / 125));
   });
 
+  test('are a sender’s as long as we sent since the report before the last (RFC 3550, 6.4)', () => {
+    const bench = talk(10);
+    bench.tick(120);
+    bench.session.applyRemote({ ...remote, weSend: false }, 'answer');
+    bench.tick(900);
+
+    expect(bench.reports.map(({ packet }) => packet[1])).toEqual([200, 200, 200, 201]);
+  });
+
   test('follow the far end’s own reports to where they come from', () => {
     const bench = talk(200);
     bench.session.receiveRtcp(theirReport(bench, { packetsLost: 0 }), '192.0.2.1', 4_001);
@@ -195,6 +204,37 @@ describe('the quality of a call', () => {
     expect(quality?.remote).toEqual({ lossPercent: 9.5, jitterMs: 3 });
   });
 
+  test('has a round trip of 0 if the far end’s clock rounds it to less', () => {
+    const bench = talk(200);
+    const sentAtMs = 1_780_000_002_500;
+    const reported = (afterMs: number) => {
+      const report = theirReport(bench, { packetsLost: 0, afterMs });
+      bench.session.receiveRtcp(report, '192.0.2.1', 4_001);
+      return bench.session.quality()?.roundTripMs;
+    };
+    // Longer than the time that has passed since our report: not a clock that rounds.
+    expect(reported(bench.nowMs - sentAtMs + 3_000)).toBeUndefined();
+    expect(reported(bench.nowMs - sentAtMs + 8)).toBe(0);
+  });
+
+  test('does not take packets for lost that have a payload type we did not offer', () => {
+    const bench = talk(100);
+    for (let packet = 0; packet < 20; packet += 1) {
+      bench.receive(new Uint8Array(33), 96);
+      bench.hear(1);
+    }
+    expect(bench.session.quality()?.lossPercent).toBe(0);
+    expect(bench.counts.discarded).toBe(20);
+  });
+
+  test('takes those for lost that another sender sent', () => {
+    const bench = talk(100);
+    bench.receive(new Uint8Array(33), 96, '203.0.113.66:9000');
+    bench.hear(1);
+
+    expect(bench.session.quality()?.lossPercent).toBe(Number((100 / 102).toFixed(2)));
+  });
+
   test('counts any number of senders, and each report is about the current one', () => {
     const bench = talk(130);
     bench.session.receiveRtcp(theirReport(bench, { packetsLost: 0 }), '192.0.2.1', 4_001);
@@ -240,6 +280,19 @@ describe('the quality of a call', () => {
       statistics.note(sequence, 0, false, 0);
     }
     expect(statistics).toMatchObject({ expected: 7, received: 7 });
+  });
+
+  test('ignores a single far-off sequence number (RFC 3550, A.1)', () => {
+    const statistics = new ReceptionStatistics(1);
+    let nowMs = 0;
+    for (const sequence of [1, 2, 30_000, 3, 4, 20_000, 25_000, 6]) {
+      nowMs += 20;
+      const timestamp = sequence * 160;
+      statistics.note(sequence, timestamp, true, nowMs);
+    }
+    // The one that is lost is 5, and the report says so.
+    expect(statistics).toMatchObject({ expected: 6, received: 5 });
+    expect(statistics.report()).toMatchObject({ packetsLost: 1, highestSequence: 6 });
   });
 });
 
