@@ -13,10 +13,16 @@ export type Detector = {
   /**
    * Processes the next 20 ms since the 200 OK: 160 samples at 8 kHz. If the frame never arrived
    * (`lost`), we ignore its content but still count its time. `sentPower` is the power of the audio
-   * that we sent in the previous 20 ms (full scale is 1). Returns the events for this frame. There
-   * usually aren't any, and there never are after `done`. Never throws.
+   * that we sent in the previous 20 ms (full scale is 1). Only a recogniser listens to `heard`, the
+   * frame with losses concealed. Default: `frame`. Returns the events for this frame. There usually
+   * aren't any, and there never are after `done`. Never throws.
    */
-  push(frame: Int16Array, lost: boolean, sentPower?: number): readonly AmdEvent[];
+  push(
+    frame: Int16Array,
+    lost: boolean,
+    sentPower?: number,
+    heard?: Int16Array,
+  ): readonly AmdEvent[];
   /**
    * Passes on the words that a recogniser has understood so far. From the next frame on, these
    * words replace the detector's own count for as long as the recogniser keeps up with the audio.

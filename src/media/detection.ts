@@ -37,9 +37,9 @@ export class Detection {
     return this.#detector?.ear;
   }
 
-  push(frame: Int16Array, lost: boolean, sentPower: number): void {
+  push(frame: Int16Array, lost: boolean, sentPower: number, heard: Int16Array): void {
     this.#frames += 1;
-    this.#run((detector) => detector.push(frame, lost, sentPower));
+    this.#run((detector) => detector.push(frame, lost, sentPower, heard));
   }
 
   stop(reason: string): void {

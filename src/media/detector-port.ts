@@ -8,11 +8,12 @@ import type { AmdEvent } from '../calls/detection/amd-event.ts';
 export type Detector = {
   /**
    * Analyses the call's next 20 ms, i.e. 160 samples at 8 kHz. Call it for every 20 ms from the 200
-   * OK on, and pass silence for lost audio. The array is valid only until `push` returns, because
-   * we reuse it for the next frame of any call. `sentPower` is the power of the audio that we sent
-   * in the previous 20 ms (1: full scale).
+   * OK on, and pass silence for lost audio. `heard` is the same frame with losses concealed, for a
+   * recogniser. The arrays are valid only until `push` returns, because we reuse them for the next
+   * frame of any call. `sentPower` is the power of the audio that we sent in the previous 20 ms (1:
+   * full scale).
    */
-  push(frame: Int16Array, lost: boolean, sentPower: number): readonly AmdEvent[];
+  push(frame: Int16Array, lost: boolean, sentPower: number, heard: Int16Array): readonly AmdEvent[];
   /**
    * Ends detection as well as the ear, and returns the closing events. The last of them is
    * `amd_stopped`, unless that has already been reported.

@@ -173,14 +173,14 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     expect(call.event('amd_machine_detected')?.transcript).toBe('The person you');
   });
 
-  test('gets every frame as linear16: lost frames as silence, and also frames from before the connection', async () => {
+  test('gets every frame as linear16: lost frames as concealed, and also frames from before the connection', async () => {
     let open = (): void => undefined;
     const handshakeWhen = new Promise<void>((resolve) => (open = resolve));
     await using engine = await startEngine({ kind, handshakeWhen });
     const call = new TranscribedCall({ url: engine.url, kind });
     call.play(voicemail);
     call.pushUntil(1_000);
-    for (let frame = 0; frame < 5; frame += 1) call.pushLost();
+    for (let frame = 0; frame < 5; frame += 1) call.pushLost(7);
     open();
     const session = await engine.session();
     await session.untilHeard(1_100);
@@ -192,7 +192,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     const expected = Buffer.alloc(1_500 * 16);
     for (let index = 0; index < 12_000; index += 1) {
       const lost = index >= 8_000 && index < 8_800;
-      expected.writeInt16LE(lost ? 0 : (voicemail[index] ?? 0), index * 2);
+      expected.writeInt16LE(lost ? 7 : (voicemail[index] ?? 0), index * 2);
     }
     expect(got.equals(expected)).toBe(true);
   });

@@ -82,13 +82,12 @@ export class Recogniser {
   }
 
   /**
-   * Sends the next 20 ms. In place of a lost frame we send silence, so that the provider's clock
-   * stays in sync with the call.
+   * Sends the next 20 ms, even if nothing arrived, so that the provider's clock stays in sync with
+   * the call.
    */
-  push(frame: Int16Array, lost: boolean): void {
+  push(frame: Int16Array): void {
     if (this.#socket === undefined) return;
-    // A new chunk already consists of silence.
-    if (!lost) this.#chunk.set(frame.subarray(0, frameSamples), this.#chunkLength);
+    this.#chunk.set(frame.subarray(0, frameSamples), this.#chunkLength);
     this.#chunkLength += frameSamples;
     if (this.#chunkLength < chunkSamples) return;
     this.#idleTimer.refresh();

@@ -113,8 +113,8 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
     get ear() {
       return detector.ear;
     },
-    push(frame, lost, sentPower) {
-      transcriber.push(frame, lost);
+    push(frame, lost, sentPower, heard = frame) {
+      transcriber.push(heard);
       try {
         return said(detector.push(frame, lost, sentPower));
       } catch (error) {
@@ -134,7 +134,7 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
 }
 
 type Transcriber = {
-  push(frame: Int16Array, lost: boolean): void;
+  push(frame: Int16Array): void;
   /** Undefined as long as recognition works. Once set, this never changes. */
   readonly broken: 'failed' | 'unconfigured' | undefined;
   readonly transcription: Transcription;
@@ -190,7 +190,7 @@ function openTranscriber(
     },
   });
   return {
-    push: (frame, lost) => recogniser.push(frame, lost),
+    push: (frame) => recogniser.push(frame),
     get broken() {
       return broken;
     },

@@ -3,7 +3,13 @@
 
 import { ComfortNoise } from '../concealment/comfort-noise.ts';
 import { Concealment } from '../concealment/concealment.ts';
-import { JitterBuffer, type JitterStatistics, type PlayoutCounts } from './jitter-buffer.ts';
+import {
+  frameSamples,
+  JitterBuffer,
+  type JitterStatistics,
+  missingSample,
+  type PlayoutCounts,
+} from './jitter-buffer.ts';
 import type { RtpHeader } from './rtp-packet.ts';
 
 export class ReceivedAudio {
@@ -35,13 +41,18 @@ export class ReceivedAudio {
   }
 
   /**
-   * Writes the next 20 ms into `frame`.
-   * @returns false if more than half of them are made up or silence because nothing arrived
+   * Writes the next 20 ms into both frames: into `heard` with losses concealed, and into `arrived`
+   * with silence in their place.
+   * @returns false if more than half of the frame is missing
    */
-  take(frame: Int16Array): boolean {
-    const isReceived = this.#jitter.take(frame);
-    this.#noise.fill(frame);
-    this.#concealment.fill(frame);
+  take(heard: Int16Array, arrived: Int16Array): boolean {
+    const isReceived = this.#jitter.take(heard);
+    this.#noise.fill(heard);
+    for (let index = 0; index < frameSamples; index += 1) {
+      const sample = heard[index] as number;
+      arrived[index] = sample === missingSample ? 0 : sample;
+    }
+    this.#concealment.fill(heard);
     return isReceived;
   }
 

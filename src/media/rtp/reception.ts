@@ -215,8 +215,8 @@ export class Reception {
     const { counts, scratch } = this.#options;
     if (!isInTime) counts.framesLate += 1;
     this.#audio ??= new ReceivedAudio(counts.jitter, this.playout);
-    const isReceived = this.#audio.take(scratch.frame);
-    this.#listeners.hear(scratch.frame, isReceived);
+    const isReceived = this.#audio.take(scratch.heard, scratch.arrived);
+    this.#listeners.hear(scratch.heard, scratch.arrived, isReceived);
   }
 
   #watchActivity(): void {

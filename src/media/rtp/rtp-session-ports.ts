@@ -72,7 +72,8 @@ export function createRtpCounts(): RtpCounts {
  */
 export type RtpScratch = {
   readonly header: RtpHeader;
-  readonly frame: Int16Array;
+  readonly heard: Int16Array;
+  readonly arrived: Int16Array;
   readonly mulaw: Uint8Array;
   readonly silence: Uint8Array;
 };
@@ -80,7 +81,8 @@ export type RtpScratch = {
 export function createRtpScratch(): RtpScratch {
   return {
     header: createRtpHeader(),
-    frame: new Int16Array(frameSamples),
+    heard: new Int16Array(frameSamples),
+    arrived: new Int16Array(frameSamples),
     mulaw: new Uint8Array(frameSamples),
     silence: new Uint8Array(frameSamples).fill(silenceByte.PCMU),
   };

@@ -84,8 +84,10 @@ export class TranscribedCall {
     }
   }
 
-  pushLost(): void {
-    this.events.push(...this.#detector.push(new Int16Array(160).fill(7), true));
+  /** Loses a frame. What is heard in its place has this level. */
+  pushLost(level: number): void {
+    const heard = new Int16Array(160).fill(level);
+    this.events.push(...this.#detector.push(new Int16Array(160), true, 0, heard));
     this.elapsedMs += 20;
   }
 
@@ -107,7 +109,7 @@ export class TranscribedCall {
       get done() {
         return detector.done;
       },
-      push: (frame: Int16Array, lost: boolean) => detector.push(frame, lost),
+      push: (...frame: Parameters<typeof detector.push>) => detector.push(...frame),
       stop: (reason: string) => detector.stop(reason),
       understand: (transcription: Transcription) => {
         this.transcriptions.push(transcription);

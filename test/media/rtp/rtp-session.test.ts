@@ -128,12 +128,13 @@ describe('RTP session', () => {
       expect(noisy.counts).toMatchObject({ received: 21, discarded: 0 });
     });
 
-    test('hears lost audio continued, and counts how long', () => {
-      const first: number[] = [];
+    test('gets lost frames as lost, and beside them what a bot and a recogniser hear', () => {
+      const [arrived, heard]: [string[], number[]] = [[], []];
       const lossy = new SessionBench(() => ({
         done: false,
-        push: (frame) => {
-          first.push(Math.round((frame[80] ?? 0) / 1_000));
+        push: (frame, lost, _, concealed) => {
+          arrived.push(lost ? '-' : String(Math.round((frame[0] ?? 0) / 1_000)));
+          heard.push(Math.round((concealed[80] ?? 0) / 1_000));
           return [];
         },
         stop: () => [],
@@ -146,7 +147,8 @@ describe('RTP session', () => {
       lossy.tick(1);
       for (let count = 0; count < 10; count += 1) lossy.hear(5);
 
-      expect(first.slice(2).every((level) => level === 5)).toBe(true);
+      expect(arrived.join(' ')).toBe('- - 5 5 5 5 5 5 5 5 5 5 - 5 5 5 5 5 5 5 5');
+      expect(heard.slice(2).every((level) => level === 5)).toBe(true);
       expect(lossy.session.quality()).toMatchObject({ lossPercent: 4.76, concealedMs: 20 });
     });
 
