@@ -2,7 +2,7 @@
 // also installs sipp, PostgreSQL and other programs. You can run it any number of times. It is
 // plain JavaScript without packages, because it has to run before anything is installed.
 //
-//   node src/setup.mjs [--test] [--kits] [--console] [--metrics]
+//   node src/setup.mjs [--test] [--kits] [--console] [--metrics] [--rtpengine]
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -24,6 +24,7 @@ const forTests = process.argv.includes('--test');
 const forKits = process.argv.includes('--kits');
 const forConsole = process.argv.includes('--console');
 const forMetrics = process.argv.includes('--metrics');
+const forRtpengine = process.argv.includes('--rtpengine');
 
 const log = (text) => console.error(`setup: ${text}`);
 const fail = (text) => {
@@ -64,6 +65,7 @@ function missingPrograms() {
     ['nats-server', !needsNats || onPath('nats-server')],
     ['chromium', !forConsole || onPath('chromium')],
     ['prometheus', !forMetrics || (onPath('prometheus') && onPath('promtool'))],
+    ['rtpengine-daemon', !forRtpengine || onPath('rtpengine')],
     ...(forTests ? programsOfTests() : []),
     ...(forKits ? programsOfKits() : []),
   ];
@@ -114,10 +116,11 @@ function installPrograms() {
   }
   log(`installing ${missing.join(', ')} with apt-get`);
   const apt = (args) => runAsRoot(['apt-get', ...args]);
-  // Debian's systemd starts a server as soon as it's installed. This one would take SIP's port on
-  // all addresses, and the tests start their own.
-  if (missing.includes('kamailio') && existsSync('/run/systemd/system'))
-    runAsRoot(['systemctl', 'mask', 'kamailio.service']);
+  // Debian's systemd starts a server as soon as it's installed. These would take SIP's port on all
+  // addresses, and load a kernel module. The tests start their own.
+  for (const name of ['kamailio', 'rtpengine-daemon'])
+    if (missing.includes(name) && existsSync('/run/systemd/system'))
+      runAsRoot(['systemctl', 'mask', `${name}.service`]);
   // If an install fails, it's usually because of a stale package list. We update the list and try
   // once more.
   const install = ['install', '-y', '--no-install-recommends', ...missing];

@@ -1,12 +1,12 @@
-// Encrypted calls with baresip, whose SRTP is libre's own and whose SIP runs over TLS. baresip sends
-// requests within a call only on the embedded engine, because it can't send them to the URI
-// `sips:` in drachtio-server's Contact.
+// Encrypted calls with baresip, whose SRTP is libre's own and whose SIP runs over TLS. In a call,
+// baresip sends requests on the embedded engine only, because it can't send them to the URI `sips:`
+// in drachtio-server's Contact.
 
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AudioEnvelope } from '../../src/calls/capture/capture.ts';
 import type { MediaEncryption, MediaEvent } from '../../src/calls/media.ts';
 import type { Sound } from '../../src/calls/playback/playback.ts';
@@ -19,6 +19,7 @@ import { type Certificate, createCa } from '../support/certificates.ts';
 import { eventually } from '../support/eventually.ts';
 import { MediaLeg } from '../support/media-leg.ts';
 import { RawCallee } from '../support/raw-callee.ts';
+import { connectPlainPhone, keep } from '../support/srtp/plain-phone.ts';
 import { newKey, SrtpPhone, speakUntilHeard } from '../support/srtp/srtp-phone.ts';
 import { speech } from '../support/streams/stream-rig.ts';
 import { testSound } from '../support/test-sound.ts';
@@ -88,12 +89,6 @@ async function callBaresip(
 
 type Call = Awaited<ReturnType<typeof callBaresip>>;
 
-/** Closes the resource after the test. The last one is closed first. */
-function keep<One extends AsyncDisposable>(one: One): One {
-  onTestFinished(() => one[Symbol.asyncDispose]());
-  return one;
-}
-
 /** Plays a tone, and returns the loudness of what we say and hear in the last second of two. */
 async function loudness({ media, session, envelopes }: Call) {
   session.send({ kind: 'play', playback: { playbackId: 'p', source: 'command', sound: tone } });
@@ -107,21 +102,6 @@ async function loudness({ media, session, envelopes }: Call) {
   const { heard = new Uint8Array(), said = new Uint8Array() } = envelopes[0] ?? {};
   // In steps of 40 ms.
   return { heard: median(heard.slice(-25)), said: median(said.slice(-25)) };
-}
-
-/** Connects the call to a phone without encryption, as a bridged transfer does. */
-async function connectPlainPhone({ session }: Call): Promise<SrtpPhone> {
-  const phone = keep(await SrtpPhone.open());
-  const partner = await session.openPartner(
-    { observe: () => undefined },
-    { codecs: ['PCMU'], encryption: 'rtp' },
-  );
-  if (partner === undefined) throw new Error('no second session');
-  onTestFinished(() => partner.close());
-  phone.follow(partner.offerSdp);
-  partner.applyAnswer(phone.sdp(), 'answer');
-  partner.bridge('answered');
-  return phone;
 }
 
 const forged = async ({ media }: Call) => (await media.statistics()).packetsForged;
@@ -151,7 +131,7 @@ test('baresip without SRTP answers our offer of it without, and is heard', async
 
 test('a plain phone, bridged to baresip, hears its own audio back byte by byte', async () => {
   const call = await callBaresip('srtp-mand', 'srtp-required');
-  const phone = await connectPlainPhone(call);
+  const phone = await connectPlainPhone(call.session);
 
   await speakUntilHeard(phone, phone, speech(800), 20);
 
@@ -165,7 +145,7 @@ onlyEmbedded(
     const says = Int16Array.from(said, (byte) => decodeTable.PCMU[byte] as number);
     const call = await callBaresip('srtp-mand', 'srtp-required', { says });
     const { baresip, observer, session } = call;
-    const phone = await connectPlainPhone(call);
+    const phone = await connectPlainPhone(call.session);
     /** Waits until the phone has heard two seconds more. They are a part of what baresip plays. */
     const hearsWords = async () => {
       const from = phone.audio.length;

@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { MediaLeg } from '../support/media-leg.ts';
 import { forSuite } from '../support/opened.ts';
 import type { RawMessage } from '../support/raw-callee.ts';
+import { connectPlainPhone, keep } from '../support/srtp/plain-phone.ts';
 import type { ReferenceKey } from '../support/srtp/reference-srtp.ts';
 import {
   cryptoLine,
@@ -32,12 +33,6 @@ const authority = forSuite(async () => {
   };
 });
 const media = forSuite(() => createScripted());
-
-/** Closes the resource after the test. The last one is closed first. */
-function keep<One extends AsyncDisposable>(one: One): One {
-  onTestFinished(() => one[Symbol.asyncDispose]());
-  return one;
-}
 
 /** Places a call to an encrypted phone, up to its INVITE. */
 async function ringing(encryption: MediaEncryption = 'srtp-required', key = newKey()) {
@@ -81,24 +76,10 @@ async function ringing(encryption: MediaEncryption = 'srtp-required', key = newK
   };
 }
 
-/** Bridges the call to a phone without encryption. */
-async function bridged(call: Awaited<ReturnType<typeof ringing>>) {
-  const agent = keep(await SrtpPhone.open());
-  const partner = await call.session.openPartner(observe(), {
-    ...{ codecs: ['PCMU', 'PCMA'], encryption: 'rtp' },
-  });
-  if (partner === undefined) throw new Error('no second session');
-  onTestFinished(() => partner.close());
-  agent.follow(partner.offerSdp);
-  partner.applyAnswer(agent.sdp(), 'answer');
-  partner.bridge('answered');
-  return agent;
-}
-
 async function talk(encryption?: MediaEncryption, key?: ReferenceKey) {
   const call = await ringing(encryption, key);
   await call.answer();
-  return { ...call, agent: await bridged(call) };
+  return { ...call, agent: await connectPlainPhone(call.session) };
 }
 
 let seed = 1;
@@ -192,7 +173,7 @@ describe('a re-INVITE of the encrypted phone', () => {
     const { phone, reoffer, acknowledge } = call;
     phone.sequence = 65_533;
     await call.answer();
-    const agent = await bridged(call);
+    const agent = await connectPlainPhone(call.session);
     await hearEachOther(phone, agent);
     expect(phone.rollover).toBe(1);
 
@@ -207,7 +188,7 @@ describe('a re-INVITE of the encrypted phone', () => {
     const { phone, reoffer, acknowledge } = call;
     phone.sequence = 65_533;
     await call.answer();
-    const agent = await bridged(call);
+    const agent = await connectPlainPhone(call.session);
     await hearEachOther(phone, agent);
     const next = newKey();
 
@@ -225,7 +206,7 @@ describe('a re-INVITE of the encrypted phone', () => {
     const { phone, reoffer, acknowledge } = call;
     phone.sequence = 65_533;
     await call.answer();
-    const agent = await bridged(call);
+    const agent = await connectPlainPhone(call.session);
     await hearEachOther(phone, agent);
     const next = newKey('AES_CM_128_HMAC_SHA1_32');
 
@@ -306,7 +287,7 @@ describe('early media', () => {
     if (next !== undefined) phone.useKey(next);
     await call.answer();
 
-    await hearEachOther(phone, await bridged(call));
+    await hearEachOther(phone, await connectPlainPhone(call.session));
   });
 
   test('of one branch of a fork does not prevent another branch’s answer', async () => {
@@ -321,7 +302,7 @@ describe('early media', () => {
 
     await call.answer({ tag: 'callee' });
 
-    await hearEachOther(phone, await bridged(call));
+    await hearEachOther(phone, await connectPlainPhone(call.session));
   });
 });
 
@@ -331,7 +312,7 @@ describe('a carrier that may choose', () => {
     await call.answer({ sdp: { protocol: 'RTP/AVP' } });
 
     expect(call.invite.body).toContain('RTP/AVP');
-    await hearEachOther(call.phone, await bridged(call));
+    await hearEachOther(call.phone, await connectPlainPhone(call.session));
     expect(call.phone.rejected).toBe(0);
   });
 });

@@ -35,7 +35,7 @@ export type Baresip = AsyncDisposable & {
    * @throws Error if baresip doesn't know the command, or has no call for it
    */
   readonly command: (name: string, parameters?: string) => Promise<void>;
-  /** Everything that baresip has reported, e.g. `CALL_DTMF_START`. Waits for a match. */
+  /** Waits until something that baresip has reported matches, e.g. `CALL_DTMF_START`. */
   readonly reports: (expected: RegExp) => Promise<void>;
 };
 

@@ -19,6 +19,11 @@ export type KamailioOptions = {
   readonly qop: 'auth' | 'auth-int';
   /** For TLS. Default: no TLS. */
   readonly certificate?: Certificate | undefined;
+  /**
+   * Control port of the rtpengine that relays the audio, encrypted towards the gateway and plain
+   * towards the phone, and further flags towards the gateway. Default: audio doesn't pass the SBC.
+   */
+  readonly relay?: { readonly controlPort: number; readonly flags: string };
 };
 
 export type Kamailio = AsyncDisposable & {
@@ -71,12 +76,48 @@ modparam("tls", "certificate", "${cert}")
 modparam("tls", "private_key", "${key}")`;
 }
 
+/** A description from the phone is written anew for the gateway, and the other way round. */
+function relayConfiguration(
+  phonePort: number,
+  { controlPort, flags }: NonNullable<KamailioOptions['relay']>,
+): string {
+  const every = `replace-origin replace-session-connection ICE=remove ${flags}`;
+  const [plain, encrypted] = [`${every} RTP/AVP`, `${every} RTP/SAVP`];
+  return `modparam("rtpengine", "rtpengine_sock", "udp:127.0.0.1:${controlPort}")
+
+route[RELAY] {
+  if (is_method("BYE")) rtpengine_delete();
+  t_on_reply("RELAY");
+  if (!has_body("application/sdp")) {
+    # The 2xx will contain the offer, and the ACK the answer (RFC 3261, section 14.2).
+    if (is_method("INVITE")) setflag(1);
+    return;
+  }
+  if (is_method("ACK")) {
+    if ($sp == ${phonePort}) rtpengine_answer("${encrypted}"); else rtpengine_answer("${plain}");
+    return;
+  }
+  if ($sp == ${phonePort}) rtpengine_offer("${encrypted}"); else rtpengine_offer("${plain}");
+}
+
+onreply_route[RELAY] {
+  if (!has_body("application/sdp")) return;
+  if (isflagset(1)) {
+    if ($sp == ${phonePort}) rtpengine_offer("${encrypted}"); else rtpengine_offer("${plain}");
+    return;
+  }
+  if ($sp == ${phonePort}) rtpengine_answer("${encrypted}"); else rtpengine_answer("${plain}");
+}
+`;
+}
+
 function configuration(options: KamailioOptions, port: number, tlsPort: number): string {
-  const { phonePort, realm, password, algorithm, qop, certificate } = options;
+  const { phonePort, realm, password, algorithm, qop, certificate, relay } = options;
   const modules = [
     ...['tm', 'tmx', 'sl', 'rr', 'pv', 'maxfwd', 'siputils', 'textops', 'xlog', 'auth'],
-    ...['usrloc', 'registrar'],
+    ...['usrloc', 'registrar', ...(relay === undefined ? [] : ['rtpengine'])],
   ];
+  const relayed = (command: string) => (relay === undefined ? '' : `route(${command});`);
   return `#!KAMAILIO
 debug=1
 log_stderror=yes
@@ -93,6 +134,7 @@ modparam("auth", "algorithm", "${algorithm}")
 modparam("auth", "qop", "${qop}")
 modparam("auth", "nonce_count", 1)
 modparam("usrloc", "db_mode", 0)
+${relay === undefined ? '' : relayConfiguration(phonePort, relay)}
 
 request_route {
   if (!mf_process_maxfwd_header("10")) { sl_send_reply("483", "Too Many Hops"); exit; }
@@ -100,6 +142,7 @@ request_route {
   if (has_totag()) {
     if (!loose_route()) { if (!is_method("ACK")) sl_send_reply("404", "Not Here"); exit; }
     if (!is_method("ACK") && $sp != ${phonePort}) route(PROVE);
+    ${relayed('RELAY')}
     t_relay();
     exit;
   }
@@ -115,6 +158,7 @@ request_route {
   if (!is_method("INVITE")) { sl_send_reply("405", "Method Not Allowed"); exit; }
   route(PROVE);
   record_route();
+  ${relayed('RELAY')}
   $du = "sip:127.0.0.1:${phonePort}";
   t_relay();
 }

@@ -44,6 +44,7 @@ export class SrtpPhone implements AsyncDisposable {
   #key: ReferenceKey | undefined;
   #ours: ReferenceSrtp | undefined;
   #target = 0;
+  #rtcpTarget = 0;
   #timestamp = 4_000;
   #version = 0;
   #reportIndex = 0;
@@ -99,6 +100,7 @@ export class SrtpPhone implements AsyncDisposable {
    */
   follow(sdp: string): void {
     this.#target = Number(/^m=audio (\d+)/m.exec(sdp)?.[1]);
+    this.#rtcpTarget = Number(/^a=rtcp:(\d+)/m.exec(sdp)?.[1] ?? this.#target + 1);
     if (this.#key === undefined) return;
     const { suite } = this.#key;
     const inline = new RegExp(`^a=crypto:\\d+ ${suite} inline:(\\S+)`, 'm').exec(sdp)?.[1];
@@ -136,17 +138,20 @@ export class SrtpPhone implements AsyncDisposable {
     this.#timestamp += 800;
   }
 
-  /** Sends a receiver report without blocks, and a CNAME of one letter. */
-  report(): void {
-    const report = Buffer.alloc(20);
-    report.set([0x80, 201, 0, 1]);
-    report.set([0x81, 202, 0, 2], 8);
-    report.set([1, 1, 0x61, 0], 16);
+  /** Sends a receiver report about the stream that was heard last, and a CNAME of one letter. */
+  report({ jitterSamples = 0 } = {}): void {
+    const report = Buffer.alloc(44);
+    report.set([0x81, 201, 0, 7]);
+    report.set([0x81, 202, 0, 2], 32);
+    report.set([1, 1, 0x61, 0], 40);
     report.writeUInt32BE(this.ssrc, 4);
-    report.writeUInt32BE(this.ssrc, 12);
+    report.writeUInt32BE(this.heard.at(-1)?.ssrc ?? 0, 8);
+    report.writeUInt32BE(this.heard.at(-1)?.sequence ?? 0, 16);
+    report.writeUInt32BE(jitterSamples, 20);
+    report.writeUInt32BE(this.ssrc, 36);
     const sealed = this.#ours?.sealReport(report, this.#reportIndex) ?? report;
     this.#reportIndex += 1;
-    this.#rtcp.send(sealed, this.#target + 1, '127.0.0.1');
+    this.#rtcp.send(sealed, this.#rtcpTarget, '127.0.0.1');
   }
 
   /** Sends bytes as they are. */
