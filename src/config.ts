@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { maxQueueTimeoutMs, maxRingTimeoutMs } from './calls/dialout-limits.ts';
+import { maxHeldQueueTimeoutMs, maxRingTimeoutMs } from './calls/dialout-limits.ts';
 import {
   dnsServers,
   drachtioUrl,
@@ -386,7 +386,7 @@ function callsOf(env: z.infer<typeof environment>) {
     queueTimeoutMs: env.QUEUE_TIMEOUT_MS,
     /** The longest time between a call's acceptance and its end. */
     maxLifeMs:
-      Math.max(env.QUEUE_TIMEOUT_MS, maxQueueTimeoutMs) +
+      Math.max(env.QUEUE_TIMEOUT_MS, maxHeldQueueTimeoutMs) +
       maxRingTimeoutMs +
       env.MAX_CALL_DURATION_MS,
   };

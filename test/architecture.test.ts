@@ -28,7 +28,9 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   sounds: ['calls', 'lib', 'media', 'store'],
   sip: ['calls', 'lib'],
   events: ['calls', 'lib'],
-  store: ['calls', 'lib'],
+  // Decides by the calling rules of an account. Pure.
+  rules: ['calls', 'lib'],
+  store: ['calls', 'lib', 'rules'],
   dialout: ['calls', 'lib'],
   recovery: ['calls', 'dialout', 'lib'],
   notifier: ['calls', 'events', 'lib', 'store'],
@@ -38,7 +40,18 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   // Knows the state of the servers under the gateway, and puts it into words.
   servers: ['events', 'lib', 'store'],
   http: ['calls', 'lib', 'servers', 'store'],
-  api: ['calls', 'http', 'interactions', 'lib', 'live', 'notifier', 'servers', 'sounds', 'store'],
+  api: [
+    'calls',
+    'http',
+    'interactions',
+    'lib',
+    'live',
+    'notifier',
+    'rules',
+    'servers',
+    'sounds',
+    'store',
+  ],
   // Keeps records of calls for people who investigate them.
   capture: ['calls', 'lib'],
   console: [
@@ -111,6 +124,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   notification_replays: ['interactions', 'notifier', 'store'],
   notifications: ['interactions', 'notifier', 'store'],
   ruled_accounts: ['store'],
+  rule_sets: ['store'],
   schema_migrations: ['store'],
   sounds: ['sounds'],
   suppressions: ['store'],

@@ -258,12 +258,14 @@ describe('the configuration', () => {
 
   test('a call may live as long as it may queue, ring and talk', () => {
     const hourMs = 3_600_000;
+    // Under a rule set with hours.
+    const queueMs = 72 * hourMs;
     const ringMs = 180_000;
     const lifeOf = (variables: Record<string, string>) => loadConfig(variables).calls.maxLifeMs;
 
-    expect(lifeOf({})).toBe(hourMs + ringMs + 2 * hourMs);
+    expect(lifeOf({})).toBe(queueMs + ringMs + 2 * hourMs);
     expect(
-      lifeOf({ QUEUE_TIMEOUT_MS: `${2 * hourMs}`, MAX_CALL_DURATION_MS: `${24 * hourMs}` }),
-    ).toBe(2 * hourMs + ringMs + 24 * hourMs);
+      lifeOf({ QUEUE_TIMEOUT_MS: `${80 * hourMs}`, MAX_CALL_DURATION_MS: `${24 * hourMs}` }),
+    ).toBe(80 * hourMs + ringMs + 24 * hourMs);
   });
 });

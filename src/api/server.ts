@@ -28,6 +28,7 @@ import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout/dialout-route.ts';
 import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
+import { registerRuleSets } from './rules/rule-routes.ts';
 import { registerSuppressions } from './rules/suppression-routes.ts';
 import type { ApiServices } from './services.ts';
 import { registerSounds } from './sound-routes.ts';
@@ -76,6 +77,7 @@ const simpleRoutes = [
   registerCallLists,
   registerCallRoutes,
   registerSounds,
+  registerRuleSets,
   registerSuppressions,
 ];
 

@@ -11,6 +11,9 @@ import type { PublicServer } from '../servers/server-line.ts';
 import type { SoundLibrary } from '../sounds/sound-store.ts';
 import type { AppDirectory } from '../store/apps/app-directory.ts';
 import type { BotDirectory } from '../store/apps/bot-directory.ts';
+import type { CallCheck, CallToCheck } from '../store/rules/call-checks.ts';
+import type { CurrentRules } from '../store/rules/current-rules.ts';
+import type { RuleSetStore } from '../store/rules/rule-sets.ts';
 import type { Suppressions } from '../store/rules/suppressions.ts';
 
 export type {
@@ -62,6 +65,21 @@ export type ApiServices = {
   readonly streams: StreamServices;
   readonly sounds: SoundLibrary;
   readonly suppressions: Suppressions;
+  readonly ruleSets: RuleSetStore;
+  readonly rules: {
+    /**
+     * Finds the rules that apply to a request.
+     *
+     * @param name the rule set that the request names. Undefined if it names none
+     * @returns undefined if no rules apply; `unknown` if the account has no rule set of this name
+     */
+    find(
+      accountId: string,
+      name: string | undefined,
+    ): Promise<CurrentRules | undefined | 'unknown'>;
+    /** Says what the rules would decide about a call now. */
+    check(call: CallToCheck): Promise<CallCheck>;
+  };
   /** The checks that `/ready` runs. */
   readonly health: readonly HealthCheck[];
   /** The state of each server under the gateway, as `/ready` returns it. */

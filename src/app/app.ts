@@ -38,6 +38,7 @@ import { reachableUrls } from './late-nodes.ts';
 import { networksOpenTo } from './networks.ts';
 import { openNode } from './nodes.ts';
 import { openNotifier } from './notifier.ts';
+import { openRules } from './rules.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
 import { openServers, type Servers } from './servers.ts';
 import { type ShutdownOptions, shutDown } from './shutdown.ts';
@@ -256,6 +257,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       streams: parts.streams,
       sounds: parts.sounds.library,
       suppressions: storage.suppressions,
+      ...openRules(environment, storage, parts.events),
       health: healthChecks({
         database: parts.servers,
         nats: parts.events,

@@ -5,6 +5,7 @@ import type { CallIdentity } from './contract/identity.ts';
 import type { SelectedEventType } from './contract/notify-events.ts';
 import type { AmdEventName } from './detection/amd-event.ts';
 import type { RequestedScreening, RequestedVoicemail } from './plans/plans.ts';
+import type { Consent } from './rules/consent.ts';
 import type { Ruling } from './rules/ruling.ts';
 import type { RequestedStream } from './stream/stream.ts';
 import type { DialTarget } from './target/dial-target.ts';
@@ -83,6 +84,11 @@ export type DialoutRequest = CallerDetails & {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** The campaign that the call belongs to. */
   readonly campaign?: string;
+  /** The rule set that applies to the call instead of the account's `default`. */
+  readonly rules?: string;
+  readonly consent?: Consent;
+  /** IANA name of the zone in which the person is. Default: where the number's prefix lies. */
+  readonly timeZone?: string;
   readonly machineDetection: MachineDetectionMode;
   readonly amd: AmdSettings;
   /**

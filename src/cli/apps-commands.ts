@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { AppLimits } from '../calls/target/app-limits.ts';
 import type { NumberReading } from '../calls/target/number-reading.ts';
 import { maxIssuedTokenTtlS } from '../http/issue-token.ts';
+import { parseDurationS } from '../lib/durations.ts';
 import {
   maxGraceS,
   maxTokenMaxTtlS,
@@ -16,7 +17,6 @@ import { openAdminAccess, openTokens } from './app-session.ts';
 import { noteBotCredentials } from './bot-credentials.ts';
 import { type CliContext, readDevApp } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
-import { parseDurationS } from './durations.ts';
 import { findAppId } from './named-app.ts';
 
 /** The default lifetime of tokens from `offhook token`. */

@@ -2,11 +2,11 @@
 
 import { connectEvents, type EventConnection } from '../events/connection.ts';
 import { type RepairResult, repairEvents as repair } from '../events/repair.ts';
+import { parseDurationS } from '../lib/durations.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { openAdminAccess } from './admin-access.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
-import { parseDurationS } from './durations.ts';
 
 export async function repairEvents(
   context: CliContext,

@@ -3,12 +3,12 @@
 
 import { callIdOfEvent } from '../calls/contract/call-event.ts';
 import type { NotificationView } from '../interactions/call-queries.ts';
+import { parseDurationS } from '../lib/durations.ts';
 import type { DeadLetter } from '../notifier/dead-letters.ts';
 import { type AppOptions, withGateway } from './app-session.ts';
 import { botOfCall } from './calls/named-call.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
-import { parseDurationS } from './durations.ts';
 import type { BotClient, GatewayClient, OverviewClient } from './gateway-client.ts';
 import { ambiguousIdMessage, uuidLength } from './id-prefix.ts';
 import { readBody } from './notification-lines.ts';

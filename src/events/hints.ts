@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { CallSource } from '../calls/dialout-ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
-import { hintSubject } from './subjects.ts';
+import { hintSubject, rulesHintSubject } from './subjects.ts';
 
 const hint = z.object({ trunk: z.string().exactOptional() });
 
@@ -33,6 +33,19 @@ export function serveDialHints(
       if (read.success) wake(read.data.trunk);
     },
   });
+}
+
+/**
+ * Tells the other nodes that calling rules have changed. Never throws. While NATS is unreachable,
+ * they find out within seconds.
+ */
+export function sendRulesHint(connection: EventConnection): void {
+  if (connection.connected()) connection.nats.publish(rulesHintSubject(connection.prefix));
+}
+
+/** Calls `onChanged` when calling rules have changed on any node. */
+export function watchRules(connection: EventConnection, onChanged: () => void): { stop(): void } {
+  return connection.subscribe(rulesHintSubject(connection.prefix), { callback: () => onChanged() });
 }
 
 function parsed(text: string): unknown {

@@ -57,6 +57,11 @@ export function hintSubject(prefix: string): string {
   return `${prefix}.hint.dial`;
 }
 
+/** Subject for hints that calling rules have changed. What a node remembers expires in seconds. */
+export function rulesHintSubject(prefix: string): string {
+  return `${prefix}.hint.rules`;
+}
+
 /** The kinds of resources that external producers publish for the companion. */
 export const ingestKinds = ['messages', 'conversations', 'testruns'] as const;
 export type IngestKind = (typeof ingestKinds)[number];

@@ -48,6 +48,7 @@ describe('/openapi.json', () => {
 
     expect(operations.sort()).toEqual([
       '["delete","/api/public/bot/{botId}/calls/{callId}","endCall"]',
+      '["delete","/api/public/rules/{ruleSetName}","deleteRuleSet"]',
       '["delete","/api/public/sounds/{soundName}","deleteSound"]',
       '["delete","/api/public/suppressions/{number}","deleteSuppression"]',
       '["get","/2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json","readCallAsTwilio"]',
@@ -66,6 +67,8 @@ describe('/openapi.json', () => {
       '["get","/api/public/calls/{callId}","getCallOfApp"]',
       '["get","/api/public/events","followEventsOfApp"]',
       '["get","/api/public/notifications","listDeadLettersOfApp"]',
+      '["get","/api/public/rules","listRuleSets"]',
+      '["get","/api/public/rules/{ruleSetName}","getRuleSet"]',
       '["get","/api/public/sounds","listSounds"]',
       '["get","/api/public/sounds/{soundName}","getSound"]',
       '["get","/api/public/suppressions","listSuppressions"]',
@@ -76,6 +79,7 @@ describe('/openapi.json', () => {
       '["post","/api/public/bot/{botId}/notifications/replay","replayNotifications"]',
       '["post","/api/public/bot/{botId}/notifications/{eventId}/replay","replayNotification"]',
       '["post","/api/public/suppressions/check","checkSuppressions"]',
+      '["put","/api/public/rules/{ruleSetName}","putRuleSet"]',
       '["put","/api/public/sounds/{soundName}","putSound"]',
       '["put","/api/public/suppressions/{number}","putSuppression"]',
     ]);

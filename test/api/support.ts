@@ -177,6 +177,8 @@ export async function startHarness(
     },
     sounds: noSounds,
     suppressions: noSuppressions,
+    ruleSets: { list: unused, find: unused, put: unused, remove: unused },
+    rules: { find: async () => undefined, check: unused },
     health: [],
     servers: () => [],
     ...overrides,

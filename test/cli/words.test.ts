@@ -6,12 +6,12 @@ import { dialRequest, targetOf } from '../../src/cli/calls/dial-options.ts';
 import { describeConversation, problemsOfConversation } from '../../src/cli/demo/conversation.ts';
 import { problemsOf, type Scene, scenes } from '../../src/cli/demo/scenes.ts';
 import { describeTransfer, problemsOfTransfer } from '../../src/cli/demo/transfer.ts';
-import { parseDurationS } from '../../src/cli/durations.ts';
 import {
   createNotificationLines,
   type NotificationLines,
 } from '../../src/cli/notification-lines.ts';
 import type { ReceivedNotification } from '../../src/cli/receiver.ts';
+import { parseDurationS } from '../../src/lib/durations.ts';
 
 describe('a duration', () => {
   test.each([

@@ -164,6 +164,8 @@ export async function startRig(
       },
       sounds: { list: unused, find: unused, remove: unused, put: unused },
       suppressions: { put: unused, find: unused, list: unused, remove: unused, check: unused },
+      ruleSets: { list: unused, find: unused, remove: unused, put: unused },
+      rules: { find: unused, check: unused },
       health: [],
       servers: () => [],
       ...(await options.services?.(companion, closers)),

@@ -19,6 +19,7 @@ import {
   screeningMember,
   voicemailMember,
 } from '../../calls/plans/plan-members.ts';
+import { consentMember } from '../../calls/rules/consent.ts';
 import type { RequestedStream } from '../../calls/stream/stream.ts';
 import { streamMember } from '../../calls/stream/stream-members.ts';
 import { resolveStream } from '../../calls/stream/stream-request.ts';
@@ -28,6 +29,7 @@ import { resolveBridge } from '../../calls/transfer/transfer-request.ts';
 import type { MemberError } from '../../http/problem.ts';
 import { canonicalJson } from '../../http/stored-json.ts';
 import { describeIssues } from '../../lib/issues.ts';
+import { requestErrors } from '../../rules/request-checks.ts';
 import type { App } from '../../store/apps/app-directory.ts';
 import type { Bot } from '../../store/apps/bot-directory.ts';
 import type { ApiServices } from '../services.ts';
@@ -71,6 +73,7 @@ const nestedNames = Object.entries({
   voicemail: voicemailMember,
   screening: screeningMember,
   bridge: bridgeMember,
+  consent: consentMember,
   callControlParameter: callControlSchema,
 }).map(([name, { shape }]) => [name, namesOf(shape)] as const);
 
@@ -85,10 +88,14 @@ export type RequestContext = Pick<
   | 'maxCallDurationMs'
 >;
 
+/** The rule set that applies to a request; `unknown` if the request names one that isn't there. */
+export type ApplyingRules = Awaited<ReturnType<ApiServices['rules']['find']>>;
+
 /** The client's app, and the bot from the path. The body may use either of the bot's names. */
 export type Requester = {
   readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream'>;
   readonly app: Pick<App, 'defaultCountry' | 'bareNumbers'>;
+  readonly ruleSet: ApplyingRules;
 };
 
 export function parseDialout(
@@ -154,7 +161,10 @@ function acrossMembers(
   const callRoute = { caller, callerName, trunk, accountId: bot.accountId, routes };
   const plan = resolveBridge(wanted.bridge, callRoute, wanted.machineDetection);
   if (!plan.ok) errors.push(...plan.errors);
-  errors.push(...planErrors(wanted, wanted.machineDetection));
+  errors.push(
+    ...planErrors(wanted, wanted.machineDetection),
+    ...ruleErrors(wanted, context.ruleSet),
+  );
   if (errors.length > 0 || !headers.ok || !stream.ok || !plan.ok) return { ok: false, errors };
 
   return {
@@ -167,6 +177,13 @@ function acrossMembers(
       .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
       .digest('hex'),
   };
+}
+
+function ruleErrors(wanted: Wanted, ruleSet: ApplyingRules): readonly MemberError[] {
+  if (ruleSet === 'unknown') {
+    return [{ path: 'rules', message: 'the account has no rule set of this name' }];
+  }
+  return requestErrors(wanted, ruleSet, new Date());
 }
 
 /** Without a route, we don't know the trunk, and only report what no trunk passes on. */
@@ -238,7 +255,7 @@ function toRequest(
     ...timesOf(wanted),
     ...(trunk === undefined ? {} : { trunk }),
     metadata: wanted.metadata,
-    ...(wanted.campaign === undefined ? {} : { campaign: wanted.campaign }),
+    ...rulesOf(wanted),
     machineDetection: wanted.machineDetection,
     amd: {
       timers: wanted.timers,
@@ -253,6 +270,15 @@ function toRequest(
       ? {}
       : { amdEventsSubscription: [...new Set(amdEventsSubscription)] }),
     ...(notifyEvents.length === 0 ? {} : { notifyEvents }),
+  };
+}
+
+function rulesOf({ campaign, rules, consent, timeZone }: Wanted) {
+  return {
+    ...(campaign === undefined ? {} : { campaign }),
+    ...(rules === undefined ? {} : { rules }),
+    ...(consent === undefined ? {} : { consent }),
+    ...(timeZone === undefined ? {} : { timeZone }),
   };
 }
 

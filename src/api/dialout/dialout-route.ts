@@ -2,8 +2,9 @@
 // soon as the intake has stored it.
 
 import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { assertNever, type DialTarget } from '../../calls/call-types.ts';
-import { mayDial } from '../../calls/target/app-limits.ts';
+import { mayDial, targetsOf } from '../../calls/target/app-limits.ts';
 import { type ApiInstance, botRoute, type Clients } from '../../http/http.ts';
 import type { Metrics } from '../../http/metrics.ts';
 import {
@@ -15,13 +16,20 @@ import {
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { exceptBody } from '../../http/validation.ts';
 import { parseTraceHeaders } from '../../lib/trace-context.ts';
+import { ruleSetName } from '../../rules/rule-set.ts';
 import { botParams } from '../call-schemas.ts';
 import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from '../services.ts';
 import { parseDialout, type RequestContext } from './dialout-request.ts';
-import { dialoutAnswerSchema, dialoutSchema, idempotencyKey } from './dialout-schema.ts';
+import {
+  dialoutAnswerSchema,
+  dialoutCheckSchema,
+  dialoutQuery,
+  dialoutSchema,
+  idempotencyKey,
+} from './dialout-schema.ts';
 
 export type DialoutDependencies = {
-  readonly services: Pick<ApiServices, 'intake' | keyof RequestContext>;
+  readonly services: Pick<ApiServices, 'intake' | 'rules' | keyof RequestContext>;
   readonly clients: Clients;
   readonly metrics: Metrics | undefined;
 };
@@ -38,10 +46,11 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
         'Responds as soon as the request is stored, before the call is placed. With an `Idempotency-Key`, a repeated request gets the first response again with `Idempotent-Replayed: true`, and no number is called twice.\n\nAfter a 503 of type `acceptance-unknown`, the request may or may not have been accepted, so repeat it with the same key. If you repeat it without a key, the phone may ring twice.\n\nAn app may have limits. If it may not dial the number, you get a 403 that names `target` or `bridge.to`. If it has reached its limit for simultaneous calls or for calls per day (in UTC), you get a 429 with `Retry-After`. Repeated requests do not count.\n\n`traceparent` and `tracestate` (W3C Trace Context) are passed on to all the call’s events and notifications.',
       tags: ['calls'],
       params: botParams,
+      querystring: dialoutQuery,
       body: dialoutSchema,
       response: responses(
-        'The request is stored and the call will be placed',
-        dialoutAnswerSchema,
+        'The request is stored and the call will be placed; or, with `check=true`, what the calling rules would decide',
+        z.union([dialoutAnswerSchema, dialoutCheckSchema]),
         [400, 401, 403, 404, 406, 409, 413, 415, 429],
       ),
       ...authenticated,
@@ -59,7 +68,8 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       throw acceptanceUnknown(hasKey, dependencyRetryAfterS, { cause: error });
     },
     handler: async (request, reply) => {
-      const submission = toSubmission(request, deps);
+      const submission = await toSubmission(request, deps);
+      if (request.query.check === 'true') return await checkAnswer(submission, deps);
       const result = await deps.services.intake.submit(submission);
       const answer = responseFor(result, submission);
       if (result.kind === 'replayed') void reply.header('idempotent-replayed', 'true');
@@ -69,12 +79,16 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
   });
 }
 
-function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submission {
+async function toSubmission(
+  request: FastifyRequest,
+  deps: DialoutDependencies,
+): Promise<Submission> {
   const app = deps.clients.appOf(request);
   const bot = deps.clients.botOf(request);
+  const ruleSet = await deps.services.rules.find(app.accountId, namedRules(request.body));
   const key = request.headers['idempotency-key'];
   const keyProblems = idempotencyKeyProblems(key);
-  const parsed = parseDialout(request.body, { bot, app }, deps.services);
+  const parsed = parseDialout(request.body, { bot, app, ruleSet }, deps.services);
   if (!parsed.ok || keyProblems.length > 0) {
     throw invalidRequest([...keyProblems, ...(parsed.ok ? [] : parsed.errors)]);
   }
@@ -87,6 +101,32 @@ function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submi
     ...(parsed.remarks === undefined ? {} : { remarks: parsed.remarks }),
     ...(parsed.notifyHeaders === undefined ? {} : { notifyHeaders: parsed.notifyHeaders }),
     ...(typeof key === 'string' ? { idempotency: { key, requestHash: parsed.requestHash } } : {}),
+  };
+}
+
+/** Returns the rule set that the request names. `parseDialout` reports a name that isn't valid. */
+function namedRules(body: unknown): string | undefined {
+  const named = z.object({ rules: ruleSetName }).safeParse(body);
+  return named.data?.rules;
+}
+
+/** Says what the rules would decide about the call now. Nothing is stored. */
+async function checkAnswer(
+  submission: Submission,
+  { services }: DialoutDependencies,
+): Promise<z.output<typeof dialoutCheckSchema>> {
+  const { accountId, request, limits } = submission;
+  if (!targetsOf(request).every((target) => mayDial(limits, target))) {
+    throw targetForbidden(submission);
+  }
+  const { decision, ruleSet, timeZones } = await services.rules.check({ accountId, request });
+  const notBefore = decision.kind === 'wait' ? decision.until : decision.notBefore;
+  return {
+    permitted: decision.kind === 'permitted',
+    ...(decision.kind === 'permitted' ? {} : { rule: decision.rule }),
+    ...(notBefore === undefined ? {} : { notBefore: notBefore.toISOString() }),
+    ...(ruleSet === undefined ? {} : { ruleSet: ruleSet.name, ruleSetVersion: ruleSet.version }),
+    timeZones: [...timeZones],
   };
 }
 
@@ -131,6 +171,15 @@ function forbiddenFields({ request, limits }: Submission): readonly string[] {
   return isForbidden(target) || inBridge.length === 0 ? ['target', ...inBridge] : inBridge;
 }
 
+function targetForbidden(submission: Submission): ProblemError {
+  return new ProblemError('forbidden', 'The app may not dial this number.', {
+    errors: forbiddenFields(submission).map((path) => ({
+      path,
+      message: 'is not among the numbers that the app may dial',
+    })),
+  });
+}
+
 function responseFor(result: SubmitResult, submission: Submission): DialoutAnswer {
   switch (result.kind) {
     case 'accepted':
@@ -146,12 +195,7 @@ function responseFor(result: SubmitResult, submission: Submission): DialoutAnswe
         retryAfterS: result.retryAfterS,
       });
     case 'target-forbidden':
-      throw new ProblemError('forbidden', 'The app may not dial this number.', {
-        errors: forbiddenFields(submission).map((path) => ({
-          path,
-          message: 'is not among the numbers that the app may dial',
-        })),
-      });
+      throw targetForbidden(submission);
     case 'limit-reached':
       throw new ProblemError('too-many-requests', limitDetails[result.limit], {
         retryAfterS: result.retryAfterS,

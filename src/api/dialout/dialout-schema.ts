@@ -7,9 +7,12 @@ import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.
 import { callerMembers } from '../../calls/caller/caller-members.ts';
 import { ignoredMembers } from '../../calls/contract/misspellings.ts';
 import { eventSelectors, typesSelectedBy } from '../../calls/contract/notify-events.ts';
+import { timestamp } from '../../calls/contract/timestamp.ts';
 import { amdEventNames } from '../../calls/detection/amd-event.ts';
-import { maxQueueTimeoutMs, maxRingTimeoutMs } from '../../calls/dialout-limits.ts';
+import { maxHeldQueueTimeoutMs, maxRingTimeoutMs } from '../../calls/dialout-limits.ts';
 import { screeningMember, voicemailMember } from '../../calls/plans/plan-members.ts';
+import { consentMember } from '../../calls/rules/consent.ts';
+import { ruleNames } from '../../calls/rules/rule-words.ts';
 import { streamMember } from '../../calls/stream/stream-members.ts';
 import {
   hasAtMostOneReading,
@@ -20,7 +23,9 @@ import { isSipUser, targetMember } from '../../calls/target/parse-target.ts';
 import { bridgeMember } from '../../calls/transfer/transfer-members.ts';
 import { jsonProblem } from '../../http/stored-json.ts';
 import { identifierUpTo, plainId } from '../../lib/ids.ts';
+import { isTimeZone } from '../../lib/local-days.ts';
 import { maxNotifyUrlLength, notifyUrlProblem } from '../../notifier/notify-url.ts';
+import { ruleSetName } from '../../rules/rule-set.ts';
 
 export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
 
@@ -153,10 +158,10 @@ export const dialoutSchema = z
     timeoutInMs: milliseconds(1_000, maxRingTimeoutMs)
       .default(60_000)
       .describe('how long to wait for an answer'),
-    queueTimeoutMs: milliseconds(1_000, maxQueueTimeoutMs)
+    queueTimeoutMs: milliseconds(1_000, maxHeldQueueTimeoutMs)
       .optional()
       .describe(
-        'how long the call may wait for a free slot on its trunk. After that it ends as `Failed` without being dialled. Default: 5 minutes, or the value configured on the gateway',
+        'how long the call may wait for a free slot on its trunk, and for a calling rule with `otherwise: wait`. After that it ends as `Failed` without being dialled. At most 1 hour, or 72 hours if the rule set that applies has `hours`. Default: 5 minutes, or the value configured on the gateway',
       ),
     maxDurationMs: z
       .number()
@@ -181,6 +186,24 @@ export const dialoutSchema = z
       .optional()
       .describe(
         'name of the campaign that the call belongs to. Lists show it and can be filtered by it',
+      ),
+    rules: ruleSetName
+      .optional()
+      .describe(
+        'the rule set that applies to this call instead of the account’s `default`. An unknown one is rejected with 400. Suppressions apply to every call',
+      ),
+    consent: consentMember
+      .optional()
+      .describe(
+        'what the person agreed to. Stored with the call and its record. A rule set may require it',
+      ),
+    timeZone: z
+      .string()
+      .max(64)
+      .refine(isTimeZone, 'must be an IANA time zone, e.g. America/New_York')
+      .optional()
+      .describe(
+        'where the person is, for the hours of the rule set. Default: the time zones of the number’s prefix, all of which must permit the call',
       ),
     timers: timersSchema.prefault({}).describe('detection timers in milliseconds'),
     machineDetection: z
@@ -265,6 +288,46 @@ export const dialoutAnswerSchema = z
         sid: 'sid-6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
         callId: 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
         conversationId: '5a8f9f1e-7d5d-4c0c-9a50-2f6a7c1f3b42',
+      },
+    ],
+  });
+
+export const dialoutQuery = z.object({
+  check: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe(
+      '`true`: only says what the calling rules would decide about this call now. No call is placed',
+    ),
+});
+
+export const dialoutCheckSchema = z
+  .object({
+    permitted: z.boolean().describe('whether the rules permit the call now'),
+    rule: z
+      .enum(ruleNames)
+      .exactOptional()
+      .describe('the rule that the call would wait for, or that would end it'),
+    notBefore: timestamp
+      .exactOptional()
+      .describe(
+        'when the rules permit the call, if nothing happens before. Only if a time is known',
+      ),
+    ruleSet: z.string().exactOptional().describe('the rule set that applies'),
+    ruleSetVersion: z.number().int().exactOptional(),
+    timeZones: z.array(z.string()).describe('where the person may be; empty if that is not known'),
+  })
+  .meta({
+    id: 'DialoutCheck',
+    description: 'The response to a request with `check=true`.',
+    examples: [
+      {
+        permitted: false,
+        rule: 'hours',
+        notBefore: '2026-11-20T13:00:00.000Z',
+        ruleSet: 'default',
+        ruleSetVersion: 3,
+        timeZones: ['America/New_York'],
       },
     ],
   });

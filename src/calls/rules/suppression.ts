@@ -47,6 +47,16 @@ export function suppressedAddressOf(target: DialTarget): string | undefined {
   }
 }
 
+/**
+ * Returns the number that a target calls, which is also the number that its suppression names.
+ *
+ * @returns E.164 digits without `+`, or undefined if the target isn't a number
+ */
+export function calledNumberOf(target: DialTarget): string | undefined {
+  const address = suppressedAddressOf(target);
+  return address?.startsWith('+') === true ? address.slice(1) : undefined;
+}
+
 function numberIn(user: string): string | undefined {
   const [number = ''] = user.split(';');
   return /^\+[1-9][0-9]{2,14}$/.exec(number.replaceAll(/[-.()]/g, ''))?.[0];

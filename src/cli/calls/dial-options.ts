@@ -3,9 +3,9 @@
 
 import { timersSchema } from '../../api/dialout/dialout-schema.ts';
 import { sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
+import { parseDurationS } from '../../lib/durations.ts';
 import { isAssigned, readNational } from '../../lib/phone-numbers.ts';
 import { CliError } from '../cli-error.ts';
-import { parseDurationS } from '../durations.ts';
 
 export type DialOptions = {
   readonly amd: string;

@@ -15,6 +15,7 @@ export const scopes = [
   'Bot Analytics > Chat History',
   'Contact Center Analytics',
   'Operate',
+  'Recordings',
 ] as const;
 export type Scope = (typeof scopes)[number];
 

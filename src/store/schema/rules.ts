@@ -1,4 +1,5 @@
-// Calling rules: which accounts have any, who may not be called, and the record of each call.
+// Calling rules: which accounts have any, the rule sets, who may not be called, and the record of
+// each call.
 
 export const rules = `
 -- Accounts that have had a rule set or a suppression. Calls of all other accounts are taken without
@@ -6,6 +7,23 @@ export const rules = `
 create table ruled_accounts (
   account_id text primary key
 );
+
+-- Each version of each rule set. Rows are never deleted, because records of calls name them.
+create table rule_sets (
+  account_id text not null,
+  name text not null,
+  version integer not null,
+  -- As text, so that an account reads its document as it wrote it.
+  document json not null,
+  changed_at timestamptz(3) not null,
+  changed_by_app text not null,
+  -- The newest version of its name.
+  is_current boolean not null,
+  -- When the rule set was deleted. Only the newest version has it.
+  deleted_at timestamptz(3),
+  primary key (account_id, name, version)
+);
+create unique index rule_sets_current on rule_sets (account_id, name) where is_current;
 
 -- One row for each settled call of every account, whatever its rules. A row outlives its call, so it
 -- repeats what it needs from the call and from the request. It is inserted once and never updated.
