@@ -5,8 +5,12 @@ import { createSocket, type Socket } from 'node:dgram';
 import { encode } from '../../../src/media/g711.ts';
 import { rtpHeaderBytes, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
 import { readRecordings } from './amd-audio.ts';
+import { FarEndMedia, type KeyTexts } from './far-end-media.ts';
 
-export type ToSender = { readonly ports: readonly number[] };
+/** The gateway's port of each further call, and the keys if it uses SRTP. */
+export type ToSender = {
+  readonly calls: readonly { readonly port: number; readonly keys?: KeyTexts }[];
+};
 
 const frameMs = 20;
 const frameBytes = 160;
@@ -18,6 +22,7 @@ const latestMs = 60;
 type FarEnd = {
   readonly port: number;
   readonly packet: Uint8Array;
+  readonly media: FarEndMedia;
   readonly ssrc: number;
   recording: number;
   at: number;
@@ -34,11 +39,12 @@ socket.bind(0, '127.0.0.1', () => {
   run(performance.now(), 0);
 });
 
-process.on('message', ({ ports }: ToSender) => {
-  for (const port of ports) {
+process.on('message', ({ calls }: ToSender) => {
+  for (const { port, keys } of calls) {
     farEnds[count % phases]?.push({
       port,
       packet: new Uint8Array(rtpHeaderBytes + frameBytes),
+      media: new FarEndMedia(keys),
       ssrc: 1_000 + count,
       recording: count % recordings.length,
       at: 0,
@@ -92,5 +98,5 @@ function sendNext(farEnd: FarEnd, inTime: boolean): void {
   packet.set(recording.subarray(farEnd.at, farEnd.at + frameBytes), rtpHeaderBytes);
   farEnd.at += frameBytes;
   farEnd.sequence += 1;
-  if (inTime) socket.send(packet, port, '127.0.0.1');
+  if (inTime) socket.send(farEnd.media.protect(packet), port, '127.0.0.1');
 }

@@ -1,6 +1,7 @@
 // Measures what machine detection costs. First the detector alone, per frame of 20 ms. Then the
 // number of calls under detection that one core carries, with RTP in and out through the media
-// worker, until frames come 20 ms late.
+// worker, until frames come 20 ms late. `--media srtp` instead measures calls with SRTP beside calls
+// with RTP, in turn.
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,6 +19,15 @@ import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
 import { readRecordings } from './amd-audio.ts';
 import { channelName, type WorkerFigures } from './amd-figures.ts';
+import type { ToSender } from './amd-sender.ts';
+import {
+  answerTo,
+  encryptionOf,
+  type KeyTexts,
+  type Media,
+  printRatio,
+  turnsOf,
+} from './far-end-media.ts';
 import { optionsOf } from './options.ts';
 import { threadCpuMs } from './process-usage.ts';
 
@@ -39,7 +49,12 @@ export async function benchAmd(args: readonly string[]): Promise<void> {
   const values = optionsOf(args, {
     calls: [200, 400, 500, 600, 700, 800, 900, 1_000, 1_250, 1_500],
     seconds: 4,
+    ...{ media: 'rtp', rounds: 3 },
   });
+  if (values.media !== 'rtp') {
+    await srtpBesideRtp(values.calls, values);
+    return;
+  }
   detectorAlone(await readRecordings());
   await callsOfOneCore(values.calls, values.seconds);
 }
@@ -181,6 +196,27 @@ async function callsOfOneCore(steps: readonly number[], seconds: number): Promis
   print('by CPU time alone (20 ms / CPU time per frame)', `${Math.floor(20_000 / cost)} calls`);
 }
 
+/** Prints the CPU time of the media worker with RTP and with SRTP, each with detection. */
+async function srtpBesideRtp(
+  steps: readonly number[],
+  { seconds, media, rounds }: { seconds: number; media: string; rounds: number },
+): Promise<void> {
+  for (const calls of steps) {
+    console.log(`${calls} calls under detection, CPU time of the media worker per frame, µs`);
+    const costsUs = { rtp: [] as number[], srtp: [] as number[] };
+    for (const turn of turnsOf(media, rounds)) {
+      await using bench = await openBench(turn);
+      bench.detect();
+      await bench.raiseTo(calls);
+      await sleep(settleMs);
+      const costUs = perFrameUs(await measure(bench, seconds));
+      print(turn.toUpperCase(), costUs.toFixed(1));
+      costsUs[turn].push(costUs);
+    }
+    printRatio(costsUs);
+  }
+}
+
 type Measured = WorkerFigures & { readonly core: number; readonly sent: number };
 
 async function measure(bench: Bench, seconds: number): Promise<Measured> {
@@ -211,7 +247,7 @@ type Bench = AsyncDisposable & {
   read(): Promise<WorkerFigures>;
 };
 
-async function openBench(): Promise<Bench> {
+async function openBench(farEnds: Media = 'rtp'): Promise<Bench> {
   const media = createMediaPort({
     host: '127.0.0.1',
     publicHost: '127.0.0.1',
@@ -232,16 +268,16 @@ async function openBench(): Promise<Bench> {
   const sessions: MediaSession[] = [];
   let detecting = false;
   return {
-    async raiseTo(calls) {
-      const ports: number[] = [];
-      while (sessions.length < calls) {
-        const session = await place(media, sessions.length, port);
+    async raiseTo(count) {
+      const calls: ToSender['calls'][number][] = [];
+      while (sessions.length < count) {
+        const { session, keys } = await place(media, sessions.length, { port, media: farEnds });
         const [, ownPort = ''] = /^m=audio (\d+)/m.exec(session.offerSdp) ?? [];
         if (detecting) session.send({ kind: 'detect', settings });
         sessions.push(session);
-        ports.push(Number(ownPort));
+        calls.push({ port: Number(ownPort), ...(keys !== undefined && { keys }) });
       }
-      sender.send({ ports });
+      sender.send({ calls } satisfies ToSender);
     },
     detect() {
       detecting = true;
@@ -275,22 +311,16 @@ const deaf: MediaObserver = {
 async function place(
   media: MediaGateway,
   index: number,
-  farEndPort: number,
-): Promise<MediaSession> {
-  const session = await media.open(`call-${index}` as CallId, deaf);
+  farEnd: { readonly port: number; readonly media: Media },
+): Promise<{ readonly session: MediaSession; readonly keys?: KeyTexts }> {
+  const session = await media.open(`call-${index}` as CallId, deaf, {
+    codecs: ['PCMU'],
+    encryption: encryptionOf[farEnd.media],
+  });
   if (session === undefined) throw new Error('no media session');
-  const answer = [
-    'v=0',
-    'o=- 1 1 IN IP4 127.0.0.1',
-    's=-',
-    'c=IN IP4 127.0.0.1',
-    't=0 0',
-    `m=audio ${farEndPort} RTP/AVP 0`,
-    'a=rtpmap:0 PCMU/8000',
-    '',
-  ].join('\r\n');
-  session.applyAnswer(answer, 'answer');
-  return session;
+  const { sdp, ...answer } = answerTo(session.offerSdp, farEnd.port);
+  session.applyAnswer(sdp, 'answer');
+  return { session, ...answer };
 }
 
 function sleep(ms: number): Promise<void> {

@@ -1,6 +1,6 @@
 // Measures what SRTP costs: the CPU time to protect and to unprotect a packet of 20 ms, and a
-// report. The bench fails if either direction of the audio takes longer than 4 µs. With
-// `--fuzzed 1000000` it also sends that many invalid packets to sessions, and measures their memory.
+// report. The bench fails if either direction of the audio takes longer than 4 µs. With `--fuzzed
+// 1000000` it also sends that many invalid packets to sessions, and measures their memory.
 
 import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';

@@ -7,9 +7,12 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { rtpHeaderBytes, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
+import { FarEndMedia, type KeyTexts } from './far-end-media.ts';
 
 export type ToPeer =
   | { readonly kind: 'open'; readonly count: number }
+  /** Far end number `index` uses SRTP. */
+  | { readonly kind: 'keys'; readonly index: number; readonly keys: KeyTexts }
   /** `ports` are the destinations of the far ends. Both sides then talk for `ms` milliseconds. */
   | { readonly kind: 'talk'; readonly ports: readonly number[]; readonly ms: number }
   | { readonly kind: 'greetings' }
@@ -37,6 +40,7 @@ const pauseFrames = 10;
 
 type Stream = {
   readonly rtp: Socket;
+  media: FarEndMedia;
   bot: WebSocket | undefined;
   streamSid: string;
   /** When each frame left, indexed by its byte. */
@@ -75,7 +79,8 @@ function hearAtBot(stream: Stream, text: string): void {
   note(toBotMs, stream.saidAtMs, Buffer.from(text.slice(at, at + 4), 'base64')[0] ?? silence);
 }
 
-function hearAtPhone(stream: Stream, packet: Buffer): void {
+function hearAtPhone(stream: Stream, datagram: Buffer): void {
+  const packet = stream.media.unprotect(datagram) ?? new Uint8Array(0);
   const mark = packet[rtpHeaderBytes] ?? silence;
   if (mark === greeting) stream.greetedAtMs ??= performance.timeOrigin + performance.now();
   note(toPhoneMs, stream.playedAtMs, mark);
@@ -99,7 +104,14 @@ async function openStreams(count: number): Promise<void> {
       await once(rtp, 'listening');
       const times = () => new Float64Array(marks);
       const stream: Stream = {
-        ...{ rtp, bot: undefined, streamSid: '', clearedAtMs: undefined, greetedAtMs: undefined },
+        ...{
+          rtp,
+          media: new FarEndMedia(),
+          bot: undefined,
+          streamSid: '',
+          clearedAtMs: undefined,
+          greetedAtMs: undefined,
+        },
         ...{ saidAtMs: times(), playedAtMs: times() },
       };
       rtp.on('message', (packet) => hearAtPhone(stream, packet));
@@ -137,7 +149,7 @@ function talkOnce(stream: Stream, port: number, frame: number): void {
     ...{ sequence: frame & 0xffff, timestamp: frame * frameBytes },
   });
   stream.saidAtMs[mark] = performance.now();
-  stream.rtp.send(packet, port, '127.0.0.1');
+  stream.rtp.send(stream.media.protect(packet), port, '127.0.0.1');
   // Bots pause from time to time, so that a backlog from a stall of this machine can drain.
   if (stream.streamSid === '' || frame % breathFrames < pauseFrames) return;
   stream.playedAtMs[mark] = performance.now();
@@ -171,6 +183,11 @@ process.on('message', (message: ToPeer) => {
     case 'open':
       void openStreams(message.count);
       break;
+    case 'keys': {
+      const stream = streams[message.index];
+      if (stream !== undefined) stream.media = new FarEndMedia(message.keys);
+      break;
+    }
     case 'talk':
       talk(message.ports, message.ms);
       break;

@@ -3,7 +3,7 @@
 // both directions. In the same run it measures the minimum cost of the same bytes: a loop over `ws`
 // and a loop over UDP that only move them. `--busy 0.9` keeps the main thread busy for 90% of the
 // time. `--nice=-20` (as root) lets the gateway run before the far ends, which otherwise have
-// machines of their own.
+// machines of their own. `--media srtp` measures SRTP beside RTP, in turn.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -20,6 +20,14 @@ import { createMediaPort, type MediaGateway } from '../../../src/media/media-por
 import { streamIdsOf } from '../../../src/streams/stream-ids.ts';
 import { BareTicker } from './bare-ticker.ts';
 import { BusyMainThread } from './busy-main-thread.ts';
+import {
+  answerTo,
+  encryptionOf,
+  type KeyTexts,
+  type Media,
+  printRatio,
+  turnsOf,
+} from './far-end-media.ts';
 import { optionsOf } from './options.ts';
 import { SentPackets } from './sent-packets.ts';
 import { latenessBetween, printLateness } from './streams-lateness.ts';
@@ -34,7 +42,8 @@ const [portMin, portMax] = [30_000, 39_999];
 
 export async function benchStreams(args: readonly string[]): Promise<void> {
   const defaults = { streams: [1, 100, 300], seconds: 4, busy: 0, nice: 0 };
-  const { streams, seconds, busy, nice } = optionsOf(args, defaults);
+  const options = optionsOf(args, { ...defaults, media: 'rtp', rounds: 3 });
+  const { streams, seconds, busy, nice } = options;
   const ms = seconds * 1_000;
   const bare = 100;
   console.log(`bare loops over ${bare} sockets, CPU time in µs for 20 ms in both directions`);
@@ -43,14 +52,21 @@ export async function benchStreams(args: readonly string[]): Promise<void> {
     (await bareWebSockets(bare, ms)).toFixed(1),
   );
   print('UDP, one packet per frame and direction', (await bareRtp(bare, ms)).toFixed(1));
-  for (const count of streams) await streamsAtOnce(count, ms, { busy, nice });
+  for (const count of streams) {
+    const costsUs = { rtp: [] as number[], srtp: [] as number[] };
+    for (const media of turnsOf(options.media, options.rounds)) {
+      costsUs[media].push(await streamsAtOnce(count, ms, { busy, nice, media }));
+    }
+    printRatio(costsUs);
+  }
 }
 
+/** Returns the CPU time for one stream and 20 ms, in µs. */
 async function streamsAtOnce(
   count: number,
   ms: number,
-  { busy, nice }: { readonly busy: number; readonly nice: number },
-): Promise<void> {
+  { busy, nice, media }: { readonly busy: number; readonly nice: number; readonly media: Media },
+): Promise<number> {
   const peer = new Peer();
   const { webSocketPort, rtpPorts } = await peer.ask('open', { kind: 'open', count });
   const port = createMediaPort({
@@ -63,7 +79,8 @@ async function streamsAtOnce(
   const sessions: MediaSession[] = [];
   const answeredAtMs: number[] = [];
   for (const [index, rtpPort] of rtpPorts.entries()) {
-    const opened = await openStream(port, index, rtpPort, webSocketPort);
+    const opened = await openStream(port, index, { rtpPort, webSocketPort, media });
+    if (opened.keys !== undefined) peer.tell({ kind: 'keys', index, keys: opened.keys });
     sessions.push(opened.session);
     answeredAtMs.push(opened.answeredAtMs);
   }
@@ -87,7 +104,7 @@ async function streamsAtOnce(
   const sent = await packets?.stop();
 
   const stepUs = (user + system) / (count * (ms / frameMs));
-  console.log(`${count} streams`);
+  console.log(`${count} streams, ${media.toUpperCase()}`);
   const greetingMs = atMs.map((at, index) => at - (answeredAtMs[index] ?? 0));
   print('200 OK to first audio of the bot, ms', p50and99(greetingMs));
   print('RTP in to socket, without the jitter buffer, ms', p50and99(toBotMs, jitterMs));
@@ -105,6 +122,7 @@ async function streamsAtOnce(
   for (const session of sessions) session.close();
   peer.stop();
   await port[Symbol.asyncDispose]();
+  return stepUs;
 }
 
 /** Sets the priority of this process's threads. Those that already run don't inherit it. */
@@ -115,9 +133,16 @@ function prioritise(nice: number): void {
 async function openStream(
   port: MediaGateway,
   index: number,
-  rtpPort: number,
-  webSocketPort: number,
-): Promise<{ readonly session: MediaSession; readonly answeredAtMs: number }> {
+  {
+    rtpPort,
+    webSocketPort,
+    media,
+  }: { readonly rtpPort: number; readonly webSocketPort: number; readonly media: Media },
+): Promise<{
+  readonly session: MediaSession;
+  readonly answeredAtMs: number;
+  readonly keys?: KeyTexts;
+}> {
   let opened = (): void => undefined;
   const isOpen = new Promise<void>((resolve) => {
     opened = resolve;
@@ -131,7 +156,8 @@ async function openStream(
     },
   };
   const callId = `call-${index}` as CallId;
-  const session = await port.open(callId, observer, { codecs: ['PCMU'], encryption: 'rtp' });
+  const encryption = encryptionOf[media];
+  const session = await port.open(callId, observer, { codecs: ['PCMU'], encryption });
   if (session === undefined) throw new Error('no media session');
   const settings: StreamSettings = {
     ...streamIdsOf({ appId: 'app-bench', callId, request: {} }),
@@ -142,15 +168,11 @@ async function openStream(
   // The phone rings.
   await new Promise((resolve) => setTimeout(resolve, 20));
   const answeredAtMs = performance.timeOrigin + performance.now();
-  session.applyAnswer(sdpOf(rtpPort), 'answer');
+  const { sdp, ...answer } = answerTo(session.offerSdp, rtpPort);
+  session.applyAnswer(sdp, 'answer');
   session.send({ kind: 'stream', settings, phase: 'answered' });
   await isOpen;
-  return { session, answeredAtMs };
-}
-
-function sdpOf(rtpPort: number): string {
-  const lines = ['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'];
-  return [...lines, `m=audio ${rtpPort} RTP/AVP 0`, 'a=rtpmap:0 PCMU/8000', ''].join('\r\n');
+  return { session, answeredAtMs, ...answer };
 }
 
 async function bareWebSockets(count: number, ms: number): Promise<number> {
@@ -229,6 +251,10 @@ class Peer {
       this.#child.on('message', listen);
       this.#child.send(message);
     });
+  }
+
+  tell(message: ToPeer): void {
+    this.#child.send(message);
   }
 
   stop(): void {
