@@ -1,7 +1,7 @@
 // Measures what machine detection costs. First the detector alone, per frame of 20 ms. Then the
 // number of calls under detection that one core carries, with RTP in and out through the media
-// worker, until frames come 20 ms late. `--media srtp` instead measures calls with SRTP beside calls
-// with RTP, in turn.
+// worker, until frames come 20 ms late. With `--media srtp` it instead measures calls with SRTP
+// beside calls with RTP, in turn.
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
