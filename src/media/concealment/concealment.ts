@@ -18,19 +18,23 @@ export class Concealment {
   #mergeSamples = 0;
   #merged = 0;
 
-  /** Replaces the samples of the next 20 ms that are missing. */
-  fill(frame: Int16Array): void {
-    const audio = this.#audio;
-    audio.copyWithin(0, frameSamples);
-    if (this.#state !== 'whole' || frame.includes(missingSample)) this.#repair(frame);
-    else audio.set(frame, sourceSamples);
+  /** Handles the next 20 ms if all of them have arrived. They change only just after a loss. */
+  follow(frame: Int16Array): void {
+    if (this.#state !== 'whole') {
+      this.fill(frame);
+      return;
+    }
+    this.#audio.copyWithin(0, frameSamples);
+    this.#audio.set(frame, sourceSamples);
   }
 
-  #repair(frame: Int16Array): void {
+  /** Replaces the samples of the next 20 ms that are missing. */
+  fill(frame: Int16Array): void {
+    this.#audio.copyWithin(0, frameSamples);
     for (let index = 0; index < frameSamples; index += 1) {
       const sample = frame[index] as number;
       const end = sourceSamples + index;
-      const heard = sample === missingSample ? this.#continue(end) : this.#follow(sample);
+      const heard = sample === missingSample ? this.#continue(end) : this.#merge(sample);
       frame[index] = heard;
       this.#audio[end] = heard;
     }
@@ -53,7 +57,7 @@ export class Concealment {
   }
 
   /** Returns what to hear in place of a sample that has arrived. */
-  #follow(sample: number): number {
+  #merge(sample: number): number {
     if (this.#state === 'silent') this.#state = 'whole';
     if (this.#state === 'whole') return sample;
     if (this.#state === 'missing') {

@@ -95,6 +95,7 @@ export class JitterBuffer {
    * were lost, are late, or weren't sent.
    */
   #awaitedSamples = 0;
+  #isWhole = false;
   /** The same two counts for the frame that's being taken. */
   readonly #inFrame = { lost: 0, awaited: 0 };
   /**
@@ -116,6 +117,11 @@ export class JitterBuffer {
   /** True once a packet has arrived. The first packet determines the delay for all later ones. */
   get isStarted(): boolean {
     return this.#started;
+  }
+
+  /** True if the last frame that was taken has audio throughout. */
+  get isWhole(): boolean {
+    return this.#isWhole;
   }
 
   /** Stores a packet's audio. `decode` maps each code word to its linear sample. */
@@ -172,6 +178,7 @@ export class JitterBuffer {
    */
   take(frame: Int16Array): boolean {
     if (!this.#started) {
+      this.#isWhole = false;
       frame.fill(missingSample);
       return false;
     }
@@ -320,15 +327,16 @@ export class JitterBuffer {
   #copy(frame: Int16Array): boolean {
     const samples = this.#samples;
     const start = this.#playTimestamp;
-    let missing = 0;
+    let absent = 0;
     for (let index = 0; index < frameSamples; index += 1) {
       const sample = samples[(start + index) & slotMask] as number;
       frame[index] = sample;
-      if (sample === missingSample) missing += 1;
+      if (sample <= pausedSample) absent += 1;
     }
     this.#inFrame.lost = 0;
     this.#inFrame.awaited = 0;
-    return missing === 0 || this.#explain(frame);
+    this.#isWhole = absent === 0;
+    return this.#isWhole || this.#explain(frame);
   }
 
   /** Tells missing samples that were sent from those of a pause, and from those still to come. */

@@ -47,6 +47,11 @@ export class ReceivedAudio {
    */
   take(heard: Int16Array, arrived: Int16Array): boolean {
     const isReceived = this.#jitter.take(heard);
+    if (this.#jitter.isWhole) {
+      arrived.set(heard);
+      this.#concealment.follow(heard);
+      return true;
+    }
     this.#noise.fill(heard);
     for (let index = 0; index < frameSamples; index += 1) {
       const sample = heard[index] as number;

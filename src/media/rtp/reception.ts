@@ -168,6 +168,7 @@ export class Reception {
     if (this.#envelope === undefined) return;
     if (!this.#source.isAt(address, port) || !this.#ssrc.isCurrent(header.ssrc)) return;
     this.#rtcp.noteReceived(header, false);
+    this.#audio?.note(header.sequence);
   }
 
   /**

@@ -19,7 +19,8 @@ function hear(samples: Int16Array, isLost: (sample: number) => boolean): Int16Ar
     for (let index = 0; index < frameSamples; index += 1) {
       if (isLost(at + index)) frame[index] = missingSample;
     }
-    concealment.fill(frame);
+    if (frame.includes(missingSample)) concealment.fill(frame);
+    else concealment.follow(frame);
     heard.set(frame, at);
   }
   return heard;
