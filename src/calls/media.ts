@@ -120,15 +120,25 @@ export type MediaPort = {
   ): Promise<MediaSession | undefined>;
 };
 
+/**
+ * - unusable: the SDP contains no usable codec or address.
+ * - unencrypted: it does, but the key of a far end that must encrypt is absent or unusable.
+ */
+export type AnswerResult = 'applied' | 'unusable' | 'unencrypted';
+
+/** The reason for a failed call, after the status of the answer. */
+export const answerProblems: Readonly<Record<Exclude<AnswerResult, 'applied'>, string>> = {
+  unusable: 'OK without usable SDP',
+  unencrypted: 'OK without a usable SRTP key',
+};
+
 export type MediaSession = {
   readonly offerSdp: string;
   /**
    * Applies the far end's SDP, from an 18x (`early`), from the 200 OK or from the ACK that answers
    * a later offer (`answer`).
-   *
-   * @returns false if the SDP doesn't contain a usable codec or address
    */
-  applyAnswer(sdp: string, phase: 'early' | 'answer'): boolean;
+  applyAnswer(sdp: string, phase: 'early' | 'answer'): AnswerResult;
   /**
    * Answers a re-offer from the far end (hold, resume, new address).
    *

@@ -4,7 +4,14 @@
 import { randomBytes } from 'node:crypto';
 import type { MediaOffer, MediaSession, PartnerSession } from '../calls/media.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
-import { answerOffer, buildOffer, firstOfferShape, type LocalMedia, readAnswer } from './sdp.ts';
+import {
+  answerOffer,
+  buildOffer,
+  firstOfferShape,
+  hasUsableAudio,
+  type LocalMedia,
+  readAnswer,
+} from './sdp.ts';
 import { newCryptoLines } from './srtp/sdes.ts';
 
 export type MediaSessionOptions = {
@@ -47,10 +54,14 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     offerSdp,
     applyAnswer(sdp, phase) {
       const remote = readAnswer(sdp, ipVersion, shape.numbers, local);
-      if (remote === undefined) return false;
+      if (remote === undefined) {
+        const isPlain =
+          local.encryption === 'rtp' || !hasUsableAudio(sdp, ipVersion, shape.numbers);
+        return isPlain ? 'unusable' : 'unencrypted';
+      }
       acceptsKeys = remote.keyPayloadType !== undefined;
       worker.setRemote(id, remote, phase);
-      return true;
+      return 'applied';
     },
     acceptsKeys: () => acceptsKeys,
     send: (command) => worker.send(id, command),

@@ -168,6 +168,13 @@ export function readAnswer(
   return sdp && findUsable(sdp, { ipVersion, numbers, encryptionOf })?.remote;
 }
 
+/** Whether an answer contains a usable audio line if we disregard how that is encrypted. */
+export function hasUsableAudio(text: string, ipVersion: 4 | 6, numbers = usualNumbers): boolean {
+  const sdp = parseSdp(text);
+  const encryptionOf = (): Encryption => ({ answer: [] });
+  return sdp !== undefined && findUsable(sdp, { ipVersion, numbers, encryptionOf }) !== undefined;
+}
+
 /** Whether a new description changes the far end's address or the audio directions. */
 export function hasMoved(before: RemoteMedia, now: RemoteMedia): boolean {
   return (

@@ -44,7 +44,7 @@ describe('media port', () => {
     const { observed, session, port } = await open();
 
     expect(port % 2).toBe(0);
-    expect(session.applyAnswer(answerFor(farEnd.port), 'answer')).toBe(true);
+    expect(session.applyAnswer(answerFor(farEnd.port), 'answer')).toBe('applied');
     session.send({ kind: 'detect', settings: settingsFor(script.firstSound) });
     await eventually(() => farEnd.received.length >= 5, 'silence arrives from the gateway');
     const stop = farEnd.stream(port, loud);
@@ -164,7 +164,7 @@ describe('media port', () => {
   test('rejects an unusable answer', async () => {
     const { session } = await open();
 
-    expect(session.applyAnswer('v=0\r\n', 'answer')).toBe(false);
+    expect(session.applyAnswer('v=0\r\n', 'answer')).toBe('unusable');
     session.close();
   });
 
@@ -338,7 +338,7 @@ describe('a media port of its own', () => {
     expect(ended.failures).toEqual([]);
 
     // The dead session does no harm. The new worker continues after the ports of the old one.
-    expect(first?.applyAnswer(answerFor(4_000), 'answer')).toBe(true);
+    expect(first?.applyAnswer(answerFor(4_000), 'answer')).toBe('applied');
     first?.send({ kind: 'detect', settings: settingsFor() });
     first?.send({ kind: 'stopDetection', reason: 'call-ended' });
     first?.close();
@@ -365,7 +365,7 @@ describe('a media port of its own', () => {
     const session = await media.open(callId, observed);
     const sdp = answerFor(farEnd.port).replaceAll('IP4 127.0.0.1', 'IP6 ::1');
     expect(session?.offerSdp).toContain('c=IN IP6 ::1');
-    expect(session?.applyAnswer(sdp, 'answer')).toBe(true);
+    expect(session?.applyAnswer(sdp, 'answer')).toBe('applied');
     session?.send({ kind: 'detect', settings: settingsFor(script.firstSound) });
     const stop = farEnd.stream(portOf(session?.offerSdp ?? ''), loud, '::1');
     await eventually(() => observed.amd.length === 2, 'detection reports its two events');

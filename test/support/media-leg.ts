@@ -21,7 +21,7 @@ export class MediaLeg extends RecordingLeg {
       this.#session.applyAnswer(event.sdp, 'early');
     if (event.kind === 'answered') this.#session.applyAnswer(event.sdp, 'answer');
     if (event.kind === 'offerRequested') event.offer(this.#session.offerAgain());
-    if (event.kind === 'lateAnswer' && this.#session.applyAnswer(event.sdp, 'answer'))
+    if (event.kind === 'lateAnswer' && this.#session.applyAnswer(event.sdp, 'answer') === 'applied')
       event.accept();
     if (event.kind !== 'reoffer') return;
     const answerSdp = this.#session.answerReoffer(event.sdp);

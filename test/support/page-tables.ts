@@ -165,7 +165,7 @@ export const outcomes = table(
     rowOf('no answer within `timeoutInMs`', endOfRingTimeout(at)),
     rowOf('the dialer cancelled the call', endBeforeAnswer(application, at)),
     rowOf(
-      'no response within 32 s, a refused connection, a 200 OK without usable SDP or Contact',
+      'no response within 32 s, a refused connection, a 200 OK without usable SDP, SRTP key or Contact',
       endOfFailure({ at, kind: 'stack', reason: '' }),
       'the status line',
     ),

@@ -19,7 +19,7 @@ import {
 import type { CallQuality } from '../../src/calls/life/call-quality.ts';
 import { type CallLimits, defaultCallLimits } from '../../src/calls/life/call-setup.ts';
 import type { CallEnding, CallStep } from '../../src/calls/life/call-step.ts';
-import type { MediaCommand, MediaObserver } from '../../src/calls/media.ts';
+import type { AnswerResult, MediaCommand, MediaObserver } from '../../src/calls/media.ts';
 import type { CallPlans } from '../../src/calls/plans/plans.ts';
 import type {
   CallLeg,
@@ -124,7 +124,7 @@ export function scriptCall(options: ScriptOptions = {}) {
   const secondLegs = scriptSecondLegs(log);
   const partner = {
     offerSdp: 'second offer',
-    applyAnswer: () => true,
+    applyAnswer: (): AnswerResult => 'applied',
     answerReoffer: () => 'second answer',
     offerAgain: () => 'further offer',
     acceptsKeys: () => true,
@@ -165,7 +165,7 @@ export function scriptCall(options: ScriptOptions = {}) {
           offerSdp: 'offer',
           applyAnswer: (_sdp, phase) => {
             log.push(`media ${phase}`);
-            return options.unusableAnswer !== true;
+            return options.unusableAnswer === true ? 'unusable' : 'applied';
           },
           acceptsKeys: () => true,
           send: (command) => {

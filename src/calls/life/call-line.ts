@@ -10,7 +10,13 @@ import type { CallId } from '../contract/identity.ts';
 import { LineDetection } from '../detection/line-detection.ts';
 import type { Keys } from '../keys/keys.ts';
 import { LineKeys } from '../keys/line-keys.ts';
-import type { MediaCommand, MediaEvent, MediaPort, MediaSession } from '../media.ts';
+import {
+  answerProblems,
+  type MediaCommand,
+  type MediaEvent,
+  type MediaPort,
+  type MediaSession,
+} from '../media.ts';
 import { loadPlans } from '../plans/plan-sounds.ts';
 import type { CallPlans } from '../plans/plans.ts';
 import type { CallLeg, Clock, LegEvent, SipPort, SoundPort, StreamPort } from '../ports.ts';
@@ -256,8 +262,7 @@ class Line {
         break;
       case 'answered':
         if (this.#state === 'placed') this.#state = 'answered';
-        if (this.#session?.applyAnswer(event.sdp, 'answer') === true) this.#acceptAnswer(event);
-        else this.#refuseAnswer(event.at);
+        this.#observeAnswer(event);
         break;
       case 'failed':
         this.#state = 'over';
@@ -276,7 +281,7 @@ class Line {
         if (this.#session !== undefined) event.offer(this.#session.offerAgain());
         break;
       case 'lateAnswer':
-        if (this.#session?.applyAnswer(event.sdp, 'answer') === true) event.accept();
+        if (this.#session?.applyAnswer(event.sdp, 'answer') === 'applied') event.accept();
         this.#sendAcceptsKeys();
         break;
       case 'dtmf':
@@ -307,6 +312,12 @@ class Line {
     this.#sendAcceptsKeys();
   }
 
+  #observeAnswer(event: LegEventOf<'answered'>): void {
+    const result = this.#session?.applyAnswer(event.sdp, 'answer') ?? 'unusable';
+    if (result === 'applied') this.#acceptAnswer(event);
+    else this.#refuseAnswer(event.at, answerProblems[result]);
+  }
+
   #acceptAnswer(event: LegEventOf<'answered'>): void {
     this.#held = [];
     this.#startDetection(event.at);
@@ -321,14 +332,14 @@ class Line {
   }
 
   /**
-   * Handles a 200 OK without usable SDP, which requires an ACK and a BYE per RFC 3261, section
+   * Handles a 200 OK without usable SDP or key, which requires an ACK and a BYE per RFC 3261, section
    * 13.2.2.4. The call is then treated as failed.
    */
-  #refuseAnswer(at: Date): void {
-    this.#giveUp('no usable SDP in the answer');
+  #refuseAnswer(at: Date, reason: string): void {
+    this.#giveUp(reason);
     this.#passLeg({
       kind: 'failed',
-      failure: { at, sipStatus: 200, reason: 'OK without usable SDP', kind: 'unusable' },
+      failure: { at, sipStatus: 200, reason, kind: 'unusable' },
     });
   }
 

@@ -11,7 +11,12 @@ import { callerDetailsOf } from '../caller/caller-members.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
 import { type KeyReceiver, type PressedKey, passKey } from '../keys/keys.ts';
 import { LineKeys } from '../keys/line-keys.ts';
-import type { MediaEvent, MediaSession, PartnerSession } from '../media.ts';
+import {
+  answerProblems,
+  type MediaEvent,
+  type MediaSession,
+  type PartnerSession,
+} from '../media.ts';
 import type { CallLeg, LegEvent } from '../ports.ts';
 import type { Transfer } from './transfer.ts';
 import type {
@@ -166,7 +171,7 @@ export class CallBridge implements OngoingTransfer {
         if (this.#partner !== undefined) event.offer(this.#partner.offerAgain());
         break;
       case 'lateAnswer':
-        if (this.#partner?.applyAnswer(event.sdp, 'answer') === true) event.accept();
+        if (this.#partner?.applyAnswer(event.sdp, 'answer') === 'applied') event.accept();
         break;
       case 'dtmf':
         this.#passToPerson({ ...event, source: 'info' });
@@ -183,7 +188,7 @@ export class CallBridge implements OngoingTransfer {
     if (leg !== undefined) this.#store(leg);
     if (status < 180 || this.#state !== 'placed') return;
     if (status === 180) this.#partner?.bridge('ringing');
-    const earlyMedia = sdp !== undefined && this.#partner?.applyAnswer(sdp, 'early') === true;
+    const earlyMedia = sdp !== undefined && this.#partner?.applyAnswer(sdp, 'early') === 'applied';
     if (earlyMedia) this.#partner?.bridge('early');
     this.#report({ kind: 'ringing', sipStatus: status, earlyMedia });
   }
@@ -193,15 +198,16 @@ export class CallBridge implements OngoingTransfer {
     this.#state = 'storing';
     clearTimeout(this.#timer);
     this.#answeredAtMs = performance.now();
-    if (this.#partner?.applyAnswer(sdp, 'answer') !== true) {
+    const result = this.#partner?.applyAnswer(sdp, 'answer') ?? 'unusable';
+    if (result !== 'applied') {
       this.#giveUpAnswer({
         kind: 'leg',
-        failure: { at, sipStatus: 200, reason: 'OK without usable SDP', kind: 'unusable' },
+        failure: { at, sipStatus: 200, reason: answerProblems[result], kind: 'unusable' },
       });
       return;
     }
     // Don't wait for the database here, because the person must hear the agent's first words.
-    this.#partner.bridge('answered');
+    this.#partner?.bridge('answered');
     this.#storeAnswer(leg, at).catch((error: unknown) => {
       const { callId } = this.#call;
       this.#ports.logger.error(

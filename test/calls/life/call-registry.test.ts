@@ -24,7 +24,7 @@ function rig(maxConcurrent = 10) {
       media: {
         open: async () => ({
           offerSdp: 'offer',
-          applyAnswer: () => true,
+          applyAnswer: () => 'applied',
           acceptsKeys: () => true,
           send: () => undefined,
           answerReoffer: () => undefined,

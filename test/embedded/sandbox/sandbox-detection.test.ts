@@ -57,7 +57,7 @@ async function eventsOf(name: SandboxName): Promise<AmdEvent[]> {
     );
     const { dialog } = await call.final;
     try {
-      expect(session.applyAnswer(dialog?.remote.sdp ?? '', 'answer')).toBe(true);
+      expect(session.applyAnswer(dialog?.remote.sdp ?? '', 'answer')).toBe('applied');
       session.send({ kind: 'detect', settings: { timers: defaultAmdTimers } });
       await eventually(isStopped, `${name}: detection stops`, 40_000);
     } finally {
