@@ -332,8 +332,8 @@ class Line {
   }
 
   /**
-   * Handles a 200 OK without usable SDP or key, which requires an ACK and a BYE per RFC 3261, section
-   * 13.2.2.4. The call is then treated as failed.
+   * Handles a 200 OK without usable SDP or key, which requires an ACK and a BYE per RFC 3261,
+   * section 13.2.2.4. The call is then treated as failed.
    */
   #refuseAnswer(at: Date, reason: string): void {
     this.#giveUp(reason);
