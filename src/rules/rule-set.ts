@@ -75,10 +75,16 @@ const window = z
         'must be days such as mon-fri or mon,wed, in which a range runs forward from mon to sun',
       )
       .describe('`mon` to `sun`, ranges and lists: `mon-fri`, `mon,wed`'),
-    from: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time from 00:00 to 23:59'),
+    from: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, {
+      error: 'must be a time from 00:00 to 23:59',
+      abort: true,
+    }),
     until: z
       .string()
-      .regex(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'must be a time from 00:01 to 24:00')
+      .regex(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, {
+        error: 'must be a time from 00:01 to 24:00',
+        abort: true,
+      })
       .describe('the first minute after the window; `24:00` is the end of the day'),
   })
   .refine(({ from, until }) => from < until, {

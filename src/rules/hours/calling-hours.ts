@@ -118,6 +118,7 @@ function nextOpen(
     const { offsetMs, untilMs } = offsetPeriodAt(zone, atMs);
     const open = firstLocal(intervalsOf, atMs + offsetMs, untilMs + offsetMs);
     if (open !== undefined) {
+      if (open.fromMs - offsetMs >= limitMs) return undefined;
       return {
         fromMs: open.fromMs - offsetMs,
         untilMs: Math.min(open.untilMs - offsetMs, untilMs),

@@ -20,7 +20,7 @@ export type CurrentRules = {
   readonly rules: Rules;
 };
 
-/** Compiled versions. A version never changes, so entries stay valid. */
+/** Compiled documents by their text. */
 const compiled = new LRUCache<string, Rules>({ max: 500 });
 
 /**
@@ -54,7 +54,7 @@ export async function readRules(
   const keys = new Set(calls.map(keyOf));
   const { rows } = await sql.query<RuleRow>({
     name: 'read rules',
-    text: `select account_id, name, version, document, deleted_at is not null as is_deleted
+    text: `select account_id, name, version, document::text, deleted_at is not null as is_deleted
       from unnest($1::text[], $2::text[]) wanted (account_id, name)
       join rule_sets using (account_id, name) where is_current`,
     values: [[...keys].map((key) => key.split(' ')[0]), [...keys].map((key) => key.split(' ')[1])],
@@ -65,7 +65,7 @@ export async function readRules(
     if (row === undefined) return undefined;
     const isOmitted = row.is_deleted && (deleted === 'omit' || call.rules === undefined);
     if (isOmitted) return undefined;
-    return { name: row.name, version: row.version, rules: compiledRules(row) };
+    return { name: row.name, version: row.version, rules: rulesIn(row.document) };
   };
 }
 
@@ -73,16 +73,15 @@ type RuleRow = {
   readonly account_id: string;
   readonly name: string;
   readonly version: number;
-  readonly document: RuleSetDocument;
+  readonly document: string;
   readonly is_deleted: boolean;
 };
 
-function compiledRules({ account_id, name, version, document }: RuleRow): Rules {
-  const key = `${account_id} ${name} ${version}`;
-  const known = compiled.get(key);
+function rulesIn(document: string): Rules {
+  const known = compiled.get(document);
   if (known !== undefined) return known;
-  const rules = compileRules(document);
-  compiled.set(key, rules);
+  const rules = compileRules(JSON.parse(document) as RuleSetDocument);
+  compiled.set(document, rules);
   return rules;
 }
 
