@@ -11,6 +11,7 @@ import {
 } from '../../../src/store/rules/rule-sets.ts';
 import { inTransaction } from '../../../src/store/transaction.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../../support/databases.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const strict: RuleSetDocument = { attempts: [{ most: 1, within: '24h' }] };
 const lenient: RuleSetDocument = { attempts: [{ most: 9, within: '24h' }] };
@@ -152,24 +153,6 @@ describe.each(databaseKinds)('rule sets on %s', (kind) => {
     });
   });
 
-  // The embedded database has one session, so its transactions never overlap.
-  test.runIf(kind === 'postgres')('a change waits for the check of a call', async () => {
-    await put('default', strict);
-    const order: string[] = [];
-
-    let change: Promise<unknown> = Promise.resolve();
-    await inTransaction(database.pool, async (client) => {
-      await keepRules(client, [{ accountId: 'acme' }]);
-      change = put('default', lenient).then(() => order.push('changed'));
-      // Long enough for a change that does not wait.
-      await client.query('select pg_sleep(0.2)');
-      order.push('checked');
-    });
-    await change;
-
-    expect(order).toEqual(['checked', 'changed']);
-  });
-
   describe('the rule book', () => {
     let nowMs = 1_000_000;
     const openBook = () => createRuleBook(database.pool, () => nowMs);
@@ -230,4 +213,27 @@ describe.each(databaseKinds)('rule sets on %s', (kind) => {
       expect(statements).toEqual(['select account_id from ruled_accounts']);
     });
   });
+});
+
+// The embedded database has one session, so its transactions never overlap.
+test('a change waits for the check of a call', async () => {
+  await using database = await openTestDatabase('postgres');
+  const store = createRuleSetStore({ database, clock: { now: () => new Date() } });
+  const put = (document: RuleSetDocument) =>
+    store.put('acme', 'default', { document, appId: 'app-1' });
+  await put(strict);
+  const order: string[] = [];
+
+  let change: Promise<unknown> = Promise.resolve();
+  await inTransaction(database.pool, async (client) => {
+    await keepRules(client, [{ accountId: 'acme' }]);
+    change = put(lenient).then(() => order.push('changed'));
+    const waiting = "select from pg_locks where locktype = 'advisory' and not granted";
+    const isWaiting = async () => (await client.query(waiting)).rowCount === 1;
+    await eventually(isWaiting, 'the change waits for the lock');
+    order.push('checked');
+  });
+  await change;
+
+  expect(order).toEqual(['checked', 'changed']);
 });
