@@ -130,8 +130,8 @@ describe('the hours of several zones', () => {
   });
 
   test('an earlier question does not change a later answer', () => {
-    const { opening: ask } = createCallingHours(hoursOf(everyDay('08:00', '21:00')));
-    const at = (time: string) => ask(['UTC'], Date.parse(time));
+    const calendar = createCallingHours(hoursOf(everyDay('08:00', '21:00')));
+    const at = (time: string) => calendar.opening(['UTC'], Date.parse(time));
 
     expect(at('2026-11-24T21:00:00Z')).toBe(Date.parse('2026-11-25T08:00:00Z'));
     expect(at('2026-11-25T07:59:59.999Z')).toBe(Date.parse('2026-11-25T08:00:00Z'));
