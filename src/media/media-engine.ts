@@ -184,6 +184,10 @@ export class MediaEngine {
         firstSequence: random.readUInt16BE(4) >>> 1,
         firstTimestamp: random.readUInt32BE(6),
         cname: random.toString('base64', 10),
+        sleptSince: () => {
+          const sinceMs = this.#loop.sleptSinceMs;
+          return sinceMs === undefined ? undefined : performance.timeOrigin + sinceMs;
+        },
       },
       {
         send: (packet, port, address) => this.#live.get(id)?.sockets.send(packet, port, address),

@@ -75,12 +75,21 @@ export class PlayoutLoop {
    * loop rests for two ticks.
    */
   #wakeMs = 0;
+  #sleptSinceMs: number | undefined;
   #maxLateMs = 0;
   #ticksLate = 0;
 
   constructor(sink: PlayoutLoopSink, rest: Pick<ThreadRest, 'rest'>) {
     this.#sink = sink;
     this.#rest = rest;
+  }
+
+  /**
+   * When the thread last read its sockets before it slept. Undefined if it hasn't slept since, so
+   * what it reads has just arrived.
+   */
+  get sleptSinceMs(): number | undefined {
+    return this.#sleptSinceMs;
   }
 
   /** The longest delay of the clock so far, in milliseconds. */
@@ -114,12 +123,14 @@ export class PlayoutLoop {
     // Don't rest before the event loop's next turn, because this tick's packets will have left by
     // then.
     setImmediate(() => {
-      this.#rest.rest(this.#wakeMs - performance.now());
+      this.#sleptSinceMs = performance.now();
+      this.#rest.rest(this.#wakeMs - this.#sleptSinceMs);
       run();
     });
   }
 
   #run(clock: PlayoutClock): void {
+    this.#sleptSinceMs = undefined;
     if (this.#sink.isIdle()) {
       this.#clock = undefined;
       return;

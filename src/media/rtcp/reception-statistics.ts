@@ -8,6 +8,8 @@ const sequences = 0x1_0000;
 const maxDropout = 3_000;
 /** A packet that is two seconds old isn't late: the sender has started over. */
 const maxMisorder = 100;
+/** Each packet that isn't too old has a place of its own. */
+const rememberedPackets = 128;
 /** RTP timestamps per millisecond, at 8 kHz. */
 const unitsPerMs = 8;
 /** RFC 3550, A.8: each packet moves the estimate by a sixteenth. */
@@ -24,12 +26,19 @@ export type ReceptionReport = {
   readonly jitter: number;
 };
 
+/** When a packet arrived. A thread that sleeps between two ticks doesn't know that exactly. */
+export type Arrival = { readonly sinceMs: number; readonly untilMs: number };
+
 export class ReceptionStatistics {
   readonly ssrc: number;
   #isStarted = false;
   #first = 0;
   #highest = 0;
+  /** Packets that arrived. A report counts repeated ones, too (RFC 3550, 6.4.1). */
   #received = 0;
+  #repeated = 0;
+  /** The last packets that arrived: by the lower bits of its number, each with its wraps. */
+  readonly #seen = new Float64Array(rememberedPackets);
   /** The number that follows a far-off one. It confirms that the sender has started over. */
   #confirming: number | undefined;
   #expectedBefore = 0;
@@ -52,9 +61,14 @@ export class ReceptionStatistics {
     return this.#closed.expected + this.#expectedNow;
   }
 
-  /** Packets that arrived, each once. Late duplicates can't be told from late packets. */
+  /** Packets that arrived, each counted once. */
   get received(): number {
-    return this.#closed.received + Math.min(this.#received, this.#expectedNow);
+    return this.#closed.received + this.#receivedOnce;
+  }
+
+  /** A packet from before the first one isn't among those that we expected. */
+  get #receivedOnce(): number {
+    return Math.min(this.#received - this.#repeated, this.#expectedNow);
   }
 
   /** Mean of the jitter estimate, in milliseconds. */
@@ -67,12 +81,14 @@ export class ReceptionStatistics {
   }
 
   /** @param isAudio false for a key press, all packets of which have the same timestamp */
-  note(sequence: number, timestamp: number, isAudio: boolean, nowMs: number): void {
+  note(sequence: number, timestamp: number, isAudio: boolean, arrival: Arrival): void {
     if (!this.#count(sequence) || !isAudio) return;
     const elapsed = timestampDistance(timestamp, this.#lastTimestamp) / unitsPerMs;
     this.#lastTimestamp = timestamp;
-    if (this.#arrivedMs !== undefined) this.#measure(nowMs - this.#arrivedMs - elapsed);
-    this.#arrivedMs = nowMs;
+    const expectedMs = (this.#arrivedMs ?? arrival.untilMs - elapsed) + elapsed;
+    const arrivedMs = arrivalOf(arrival, expectedMs);
+    if (this.#arrivedMs !== undefined) this.#measure(arrivedMs - expectedMs);
+    this.#arrivedMs = arrivedMs;
   }
 
   /**
@@ -89,9 +105,16 @@ export class ReceptionStatistics {
     const ahead = sequenceDistance(sequence, this.#highest % sequences);
     if (ahead > maxDropout || ahead < -maxMisorder) return this.#confirmRestart(sequence);
     this.#confirming = undefined;
-    this.#received += 1;
-    if (ahead > 0) this.#highest += ahead;
+    this.#receive(this.#highest + ahead);
     return true;
+  }
+
+  #receive(sequence: number): void {
+    const place = sequence & (rememberedPackets - 1);
+    if (this.#seen[place] === sequence) this.#repeated += 1;
+    this.#seen[place] = sequence;
+    this.#received += 1;
+    this.#highest = Math.max(this.#highest, sequence);
   }
 
   #confirmRestart(sequence: number): boolean {
@@ -101,8 +124,7 @@ export class ReceptionStatistics {
     this.#closed = { expected: this.expected, received: this.received };
     // The packet before this one was the first.
     this.#start((sequence - 1 + sequences) % sequences);
-    this.#highest += 1;
-    this.#received += 1;
+    this.#receive(this.#highest + 1);
     return true;
   }
 
@@ -111,7 +133,10 @@ export class ReceptionStatistics {
     this.#confirming = undefined;
     this.#first = sequence;
     this.#highest = sequence;
-    this.#received = 1;
+    this.#received = 0;
+    this.#repeated = 0;
+    this.#seen.fill(Number.NaN);
+    this.#receive(sequence);
     this.#expectedBefore = 0;
     this.#receivedBefore = 0;
     this.#arrivedMs = undefined;
@@ -139,4 +164,14 @@ export class ReceptionStatistics {
       jitter: Math.floor(this.#jitter),
     };
   }
+}
+
+/**
+ * Estimates when a packet arrived, so that our own sleep doesn't count as its jitter: in time, if
+ * it may have been, or else in the middle. The jitter is then at most half of the sleep off,
+ * whereas the time of reading would make a perfect line look as irregular as our sleep.
+ */
+function arrivalOf({ sinceMs, untilMs }: Arrival, expectedMs: number): number {
+  const mayBeInTime = sinceMs <= expectedMs && expectedMs <= untilMs;
+  return mayBeInTime ? expectedMs : (sinceMs + untilMs) / 2;
 }

@@ -115,6 +115,8 @@ export type TheirReport = {
   readonly heard?: {
     readonly fractionLost: number;
     readonly packetsLost: number;
+    /** The highest sequence number, with the number of its wraps in the upper 16 bits. */
+    readonly highestSequence: number;
     /** In timestamp units. */
     readonly jitter: number;
     /** `middleOf` our report that it refers to. 0 if it has received none. */
@@ -163,6 +165,7 @@ function readBlock(packet: Uint8Array, at: number): NonNullable<TheirReport['hea
     fractionLost: packet[at + 4] as number,
     // 24 bits, signed: duplicates can make it negative.
     packetsLost: (uint32(packet, at + 4) << 8) >> 8,
+    highestSequence: uint32(packet, at + 8),
     jitter: uint32(packet, at + 12),
     lastReport: uint32(packet, at + 16),
     sinceLastReport: uint32(packet, at + 20),

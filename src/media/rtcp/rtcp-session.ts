@@ -26,10 +26,14 @@ const usualDelayMs = 50;
 
 export type RtcpOptions = {
   readonly ssrc: number;
+  /** The sequence number of our first packet. */
+  readonly firstSequence: number;
   readonly cname: string;
   readonly tickMs: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Since when what we receive now may have arrived. Undefined if it has just arrived. */
+  readonly sleptSince: () => number | undefined;
   /** From 0 up to, but not including, 1. */
   readonly random: () => number;
 };
@@ -42,6 +46,8 @@ export class RtcpSession {
   #sender: ReceptionStatistics | undefined;
   /** Senders before that one. Another follows e.g. when a call is transferred or resumed. */
   #former: Counted = { expected: 0, received: 0, jitterMs: 0 };
+  /** The arrival of the packet that's being counted. */
+  readonly #arrival = { sinceMs: 0, untilMs: 0 };
   readonly #sent = { packets: 0, bytes: 0 };
   /** Packets that we had sent at the last report and at the one before. */
   #sentAtReports: readonly [last: number, beforeThat: number] = [0, 0];
@@ -58,7 +64,10 @@ export class RtcpSession {
 
   /** Counts a packet from the far end, even if we can't play it. */
   noteReceived({ ssrc, sequence, timestamp }: RtpHeader, isAudio: boolean): void {
-    this.#senderOf(ssrc).note(sequence, timestamp, isAudio, this.#options.now());
+    const nowMs = this.#options.now();
+    this.#arrival.sinceMs = this.#options.sleptSince() ?? nowMs;
+    this.#arrival.untilMs = nowMs;
+    this.#senderOf(ssrc).note(sequence, timestamp, isAudio, this.#arrival);
   }
 
   #senderOf(ssrc: number): ReceptionStatistics {
@@ -89,7 +98,9 @@ export class RtcpSession {
 
   /** Reads a compound packet that comes from the far end. */
   receive(datagram: Uint8Array): void {
-    const now = this.#options.now();
+    const nowMs = this.#options.now();
+    // If the thread slept, the middle is off by half of that at most.
+    const now = (nowMs + (this.#options.sleptSince() ?? nowMs)) / 2;
     const { sentAt, heard } = readReports(datagram, this.#options.ssrc);
     if (sentAt !== undefined) this.#lastHeard = { ...sentAt, atMs: now };
     if (heard === undefined) return;
@@ -143,9 +154,14 @@ export class RtcpSession {
     };
   }
 
-  #lossOfOurs({ packetsLost }: NonNullable<TheirReport['heard']>): number {
+  /** Share of our packets up to the last that the far end had heard when it reported. */
+  #lossOfOurs({ packetsLost, highestSequence }: NonNullable<TheirReport['heard']>): number {
     const { packets } = this.#sent;
-    return packets === 0 ? 0 : Math.min(100, (100 * Math.max(0, packetsLost)) / packets);
+    const expected = (highestSequence - this.#options.firstSequence + 1) >>> 0;
+    // Otherwise the far end counts from another number than ours.
+    const isTrue = expected > 0 && expected <= packets;
+    const share = Math.max(0, packetsLost) / Math.max(1, isTrue ? expected : packets);
+    return Math.min(100, 100 * share);
   }
 
   #report(rtpTimestamp: number, isLast: boolean): void {

@@ -29,6 +29,11 @@ export type RtpSessionOptions = RtpSenderOptions & {
   readonly cname: string;
   /** Milliseconds since 1970. Default: the process's clock. */
   readonly now?: () => number;
+  /**
+   * Since when what we receive now may have arrived, on the same clock. Default: it has just
+   * arrived.
+   */
+  readonly sleptSince?: () => number | undefined;
   /** Spreads the reports. From 0 up to, but not including, 1. Default: `Math.random`. */
   readonly random?: () => number;
   /** Ticks between two silence packets. See `SilencePacing`. */

@@ -21,6 +21,7 @@ import { Transmission } from './transmission.ts';
 
 const defaultClocks = {
   now: () => performance.timeOrigin + performance.now(),
+  sleptSince: () => undefined,
   random: Math.random,
 };
 

@@ -277,9 +277,33 @@ describe('the quality of a call', () => {
   test('does not count a sender’s restart, a wrap or a repeated packet as loss', () => {
     const statistics = new ReceptionStatistics(1);
     for (const sequence of [65_534, 65_535, 0, 1, 1, 2, 30_000, 30_001]) {
-      statistics.note(sequence, 0, false, 0);
+      statistics.note(sequence, 0, false, { sinceMs: 0, untilMs: 0 });
     }
     expect(statistics).toMatchObject({ expected: 7, received: 7 });
+  });
+
+  test('counts repeated packets once, and reports them as RFC 3550 says', () => {
+    const statistics = new ReceptionStatistics(1);
+    for (const sequence of [1, 2, 2, 4, 5, 1, 7, 6, 6]) {
+      statistics.note(sequence, 0, false, { sinceMs: 0, untilMs: 0 });
+    }
+    expect(statistics).toMatchObject({ expected: 7, received: 6 });
+    expect(statistics.report().packetsLost).toBe(7 - 9);
+  });
+
+  test.each([
+    ['every packet on its own', 1],
+    ['two packets after each sleep of 40 ms', 2],
+  ])('does not take our own sleep for jitter: %s', (_name, atOnce) => {
+    const statistics = new ReceptionStatistics(1);
+    for (let index = 0; index < 1_000; index += 1) {
+      // The packets arrive every 20 ms, and are read at the end of each sleep.
+      const arrivedMs = index * 20 + 7 + (index % 3);
+      const sleepMs = 20 * atOnce;
+      const untilMs = Math.ceil(arrivedMs / sleepMs) * sleepMs;
+      statistics.note(index, index * 160, true, { sinceMs: untilMs - sleepMs, untilMs });
+    }
+    expect(statistics.meanJitterMs).toBeLessThan(1);
   });
 
   test('ignores a single far-off sequence number (RFC 3550, A.1)', () => {
@@ -288,7 +312,7 @@ describe('the quality of a call', () => {
     for (const sequence of [1, 2, 30_000, 3, 4, 20_000, 25_000, 6]) {
       nowMs += 20;
       const timestamp = sequence * 160;
-      statistics.note(sequence, timestamp, true, nowMs);
+      statistics.note(sequence, timestamp, true, { sinceMs: nowMs, untilMs: nowMs });
     }
     // The one that is lost is 5, and the report says so.
     expect(statistics).toMatchObject({ expected: 6, received: 5 });

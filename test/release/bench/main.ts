@@ -13,6 +13,7 @@ import { benchDeliveries } from './deliveries.ts';
 import { benchIdle } from './idle.ts';
 import { benchLists } from './lists.ts';
 import { benchNodes } from './nodes.ts';
+import { benchQuality } from './quality.ts';
 import { benchSoak } from './soak.ts';
 import { benchSrtp } from './srtp.ts';
 import { benchStalledReceivers } from './stalled-receivers.ts';
@@ -32,6 +33,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   idle: benchIdle,
   lists: benchLists,
   nodes: benchNodes,
+  quality: benchQuality,
   soak: benchSoak,
   srtp: benchSrtp,
   'stalled-receivers': benchStalledReceivers,
