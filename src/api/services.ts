@@ -1,7 +1,7 @@
 // The services that the HTTP API needs from other modules. `src/app/app.ts` provides them.
 
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CommandRouting, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
+import type { CommandRouting, Intake, RoutePlanner, Suppressing } from '../calls/dialout-ports.ts';
 import type { BotAddresses } from '../calls/stream/stream-request.ts';
 import type { HealthCheck } from '../http/health-routes.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
@@ -64,7 +64,8 @@ export type ApiServices = {
   readonly isSoundReachable: (reference: string) => boolean;
   readonly streams: StreamServices;
   readonly sounds: SoundLibrary;
-  readonly suppressions: Suppressions;
+  readonly suppressions: Omit<Suppressions, 'put'>;
+  readonly suppressing: Pick<Suppressing, 'suppress'>;
   readonly ruleSets: RuleSetStore;
   readonly rules: {
     /**

@@ -258,6 +258,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       sounds: parts.sounds.library,
       suppressions: storage.suppressions,
       ...openRules(environment, storage, parts.events),
+      suppressing: calls.suppressing,
       health: healthChecks({
         database: parts.servers,
         nats: parts.events,

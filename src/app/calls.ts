@@ -10,6 +10,7 @@ import type {
   Intake,
   RoutePlanner,
   Submission,
+  Suppressing,
   TrunkLimits,
 } from '../calls/dialout-ports.ts';
 import type { NoteCommand } from '../calls/life/call-commands.ts';
@@ -23,9 +24,11 @@ import { createEndRecorder, type EndRecorder } from '../dialout/end-recorder.ts'
 import { type GuardedSip, guardSip } from '../dialout/guarded-sip.ts';
 import { createIntake, type IntakePorts } from '../dialout/intake.ts';
 import { SecondLegs } from '../dialout/second-legs.ts';
+import { createSuppressing } from '../dialout/suppressing.ts';
 import { eventsOfCall } from '../events/call-stream.ts';
 import { sendDialHint, serveDialHints } from '../events/hints.ts';
 import { isAway } from '../events/nats-away.ts';
+import { sendCancellation, serveCancellations } from '../events/node-requests.ts';
 import { streamNames } from '../events/subjects.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { traceHeadersOf } from '../lib/trace-context.ts';
@@ -47,6 +50,7 @@ export type Calls = {
   readonly registry: CallRegistry;
   readonly intake: Intake;
   readonly commands: CommandRouting;
+  readonly suppressing: Suppressing;
   /**
    * Ends any calls that an earlier process left behind, then starts taking queued calls. This must
    * be the last step of the start, because a process that fails to start must not ring anybody.
@@ -93,7 +97,8 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const { config, logger, clock, closers } = environment;
   const { storage, metrics } = parts;
   const { lease } = parts.node;
-  const sip = guardSip(parts.sip, { mayPlace: () => lease.isHeld, clock, logger });
+  const { suppressionCheck: suppressions } = storage;
+  const sip = guardSip(parts.sip, { mayPlace: () => lease.isHeld, suppressions, clock, logger });
   const secondLegs = openSecondLegs(environment, parts);
   const out = openOutbox(environment, {
     ...parts,
@@ -114,6 +119,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       maxConcurrent: config.calls.maxConcurrent,
     },
   );
+  const suppressing = openSuppressing(environment, parts, registry);
   const ends = createEndRecorder(out.outbox);
   const commands = openCommands(environment, parts, { registry, ends });
   const recovery = openRecovery(environment, parts, { sip, out, ends });
@@ -138,6 +144,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     startTaking: work.start,
     intake,
     commands: commands.routing,
+    suppressing,
     ...{ drain, isDraining },
     settle: (timeoutMs) => settle(out, parts, sip, timeoutMs),
   };
@@ -179,11 +186,28 @@ function connectObservers(
   });
 }
 
+function openSuppressing(
+  { config, logger, closers }: Environment,
+  { storage, events: { connection } }: Parts,
+  registry: CallRegistry,
+): Suppressing {
+  const { ownerId } = config;
+  const suppressing = createSuppressing({
+    ...{ store: storage.suppressions, calls: storage.suppressedCalls, registry, ownerId },
+    askOwner: (owner, callIds) => sendCancellation(connection, owner, callIds),
+  });
+  const cancel = (callIds: readonly CallId[]): void => suppressing.cancelHere(callIds);
+  const serving = serveCancellations(connection, ownerId, cancel, logger);
+  closers.add('cancellations', () => serving.stop());
+  return suppressing;
+}
+
 function openSecondLegs({ clock, logger }: Environment, parts: Parts): SecondLegs {
   const { storage, limitsOf } = parts;
   return new SecondLegs({
     ...{ takes: storage.secondLegTakes, trunks: storage.takes, limitsOf, clock, logger },
     apps: storage.apps,
+    suppressions: storage.suppressionCheck,
   });
 }
 

@@ -2,6 +2,7 @@
 
 import type { AdminStores } from '../api/admin/admin-operations.ts';
 import type { CallTakes, SecondLegTakes } from '../calls/dialout-ports.ts';
+import type { SuppressionCheck } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { createAppStore } from '../store/apps/apps.ts';
 import { createBotDirectory } from '../store/apps/bot-directory.ts';
@@ -15,6 +16,8 @@ import { createDataTables } from '../store/data-tables.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { createNodeDirectory } from '../store/nodes.ts';
 import { countForeignSecrets, createReencryption } from '../store/reencryption.ts';
+import { createSuppressedCalls, type SuppressedCalls } from '../store/rules/suppressed-calls.ts';
+import { createSuppressionCheck } from '../store/rules/suppression-check.ts';
 import { createSuppressions, type Suppressions } from '../store/rules/suppressions.ts';
 import { openSecretBox, type SecretBox } from '../store/secrets.ts';
 import type { Environment } from './environment.ts';
@@ -25,6 +28,8 @@ export type Storage = AdminStores & {
   readonly takes: CallTakes;
   readonly secondLegTakes: SecondLegTakes;
   readonly suppressions: Suppressions;
+  readonly suppressedCalls: SuppressedCalls;
+  readonly suppressionCheck: SuppressionCheck;
   /**
    * After a database sweep that found nothing, the next one may wait for up to this long, in ms.
    * This is 0 (no wait) if other processes write to the database too.
@@ -81,6 +86,8 @@ export async function openStorage({
     takes: createCallTakes(database.pool, config.ownerId),
     secondLegTakes: createSecondLegTakes(database.pool, config.ownerId),
     suppressions: createSuppressions(database),
+    suppressedCalls: createSuppressedCalls(database.pool),
+    suppressionCheck: createSuppressionCheck(database.pool, logger),
     maxRestMs: databaseUrl === undefined ? maxRestMs : 0,
   };
 }

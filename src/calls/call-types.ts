@@ -135,6 +135,13 @@ export type AcceptedCall = CallIdentity & {
   readonly ruling?: Ruling;
 };
 
+/** Returns the account for the ports that check its rules, if it had any when the call was taken. */
+export function ruledAccountIn({ isRuled, accountId }: AcceptedCall): {
+  readonly ruledAccountId?: string;
+} {
+  return isRuled === true ? { ruledAccountId: accountId } : {};
+}
+
 /** Makes a forgotten case of a union fail to compile. Throws at run time. */
 export function assertNever(value: never): never {
   throw new Error(`unexpected case: ${JSON.stringify(value)}`);

@@ -5,6 +5,7 @@
 import type { AcceptedCall, DialoutRequest, DialTarget } from './call-types.ts';
 import type { Command, CommandReply } from './contract/command.ts';
 import type { CallId } from './contract/identity.ts';
+import type { SuppressingApp, Suppression } from './rules/suppression.ts';
 import type { AppLimits } from './target/app-limits.ts';
 import type { NumberReading } from './target/number-reading.ts';
 
@@ -114,6 +115,25 @@ export type CommandRouting = {
    * @returns undefined if the owner didn't reply, in which case the command may or may not have run
    */
   run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
+};
+
+export type Suppressing = {
+  /**
+   * Suppresses an address, and cancels the account's unanswered calls to it. Resolves when they are
+   * off the wire, or after 10 s.
+   *
+   * @returns the calls that may still ring
+   */
+  suppress(
+    app: SuppressingApp,
+    address: string,
+    suppression: Suppression,
+  ): Promise<readonly CallId[]>;
+  /**
+   * Cancels the account's unanswered calls to all suppressed addresses, after an import has stored
+   * many of them. Resolves like `suppress`.
+   */
+  cancelSuppressed(accountId: string): Promise<readonly CallId[]>;
 };
 
 // ── Storing calls ────────────────────────────────────────────────────────────────────────────────

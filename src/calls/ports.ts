@@ -61,6 +61,25 @@ export type PlaceRequest = CallerDetails & {
    * credentials. If it returns false, the INVITE isn't sent.
    */
   readonly mayInvite?: () => boolean;
+  /**
+   * The call's account. Omitted if the account had no calling rules when the call was taken, so that
+   * nobody has to be asked before an INVITE.
+   */
+  readonly ruledAccountId?: string;
+  /**
+   * Asked before the INVITE to each gateway, once nothing else remains to be waited for. Bounded in
+   * time. Never rejects. Default: not asked.
+   */
+  readonly mayReach?: () => Promise<Reachability>;
+};
+
+/** unknown: the database didn't respond. In that case no INVITE leaves either. */
+export type Reachability = 'free' | 'suppressed' | 'unknown';
+
+/** Says whether calls of an account may reach a target. */
+export type SuppressionCheck = {
+  /** Bounded in time. Never rejects. */
+  reach(accountId: string, target: DialTarget): Promise<Reachability>;
 };
 
 export type LegObserver = { observe(event: LegEvent): void };
@@ -167,9 +186,9 @@ export type LegFailure = {
    * silence; 503 for an ICMP error, a refused connection or a DNS failure). transport: no engine is
    * connected, its connection broke, or it rejected the request. unusable: the 200 OK has no usable
    * SDP or Contact. cancelled: this process sent CANCEL, regardless of the final response that
-   * followed.
+   * followed. suppressed: the number was suppressed before the INVITE left.
    */
-  readonly kind: 'response' | 'stack' | 'transport' | 'unusable' | 'cancelled';
+  readonly kind: 'response' | 'stack' | 'transport' | 'unusable' | 'cancelled' | 'suppressed';
   /** Only for `response`. */
   readonly facts?: EndFacts;
 };
@@ -231,17 +250,17 @@ export type ReferEvent =
   /** The far end accepted the REFER but never reported the result. */
   | { readonly kind: 'unheard'; readonly reason: string };
 
+export type Admission =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: string; readonly isSuppressed?: true };
+
 export type SecondLegPort = {
   /**
    * Checks that the app may dial the target, then waits until the trunk has a free slot and allows
    * another call to start. Gives up once `isWanted` returns false. Never rejects. The slot is freed
    * when the placed leg is released, or by `giveBack`.
    */
-  admit(
-    call: AcceptedCall,
-    transfer: Transfer,
-    isWanted: () => boolean,
-  ): Promise<{ readonly ok: true } | { readonly ok: false; readonly reason: string }>;
+  admit(call: AcceptedCall, transfer: Transfer, isWanted: () => boolean): Promise<Admission>;
   /** Frees the slot that `admit` reserved if no leg was placed after all. */
   giveBack(legId: string): void;
 };

@@ -1,10 +1,18 @@
 // The SIP port that this process's calls use. It doesn't send any INVITE unless we hold the lease.
 // That includes a leg's later INVITEs, because a paused process may wake up long after another
-// process has ended the call. The port also reports when a call's legs are off the wire, i.e. when
+// process has ended the call. Before the INVITE to each gateway, it checks that the target hasn't
+// been suppressed since the call was taken. The port also reports when a call's legs are off the wire, i.e. when
 // no SIP transaction or dialog is left.
 
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
+import type {
+  CallLeg,
+  Clock,
+  LegObserver,
+  PlaceRequest,
+  SipPort,
+  SuppressionCheck,
+} from '../calls/ports.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
@@ -30,7 +38,12 @@ export type LegWatcher = {
 
 export function guardSip(
   sip: SipPort,
-  options: { readonly mayPlace: () => boolean; readonly clock: Clock; readonly logger: Logger },
+  options: {
+    readonly mayPlace: () => boolean;
+    readonly suppressions: SuppressionCheck;
+    readonly clock: Clock;
+    readonly logger: Logger;
+  },
 ): GuardedSip {
   /** The `released` promises of each call's unreleased legs. */
   const legs = new Map<CallId, Set<Promise<void>>>();
@@ -42,7 +55,12 @@ export function guardSip(
       for (const watcher of watchers) watcher.onReleased(legId);
       return refusedLeg(observer, options.clock);
     }
-    const leg = sip.place({ ...request, mayInvite: options.mayPlace }, observer);
+    const { ruledAccountId, target } = request;
+    const mayReach =
+      ruledAccountId === undefined
+        ? {}
+        : { mayReach: () => options.suppressions.reach(ruledAccountId, target) };
+    const leg = sip.place({ ...request, mayInvite: options.mayPlace, ...mayReach }, observer);
     for (const watcher of watchers) watcher.onPlaced(legId);
     const callLegs = legs.get(callId) ?? new Set();
     callLegs.add(leg.released);

@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { AppLookup, CallTakes, SecondLegTakes, TrunkLimits } from '../calls/dialout-ports.ts';
-import type { Clock, SecondLegPort } from '../calls/ports.ts';
+import type { Admission, Clock, SecondLegPort, SuppressionCheck } from '../calls/ports.ts';
 import { mayDial } from '../calls/target/app-limits.ts';
 import type { Transfer } from '../calls/transfer/transfer.ts';
 import { inBackground } from '../lib/in-background.ts';
@@ -17,6 +17,7 @@ export type SecondLegsPorts = {
   readonly trunks: Pick<CallTakes, 'nextStart' | 'release'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   readonly apps: AppLookup;
+  readonly suppressions: SuppressionCheck;
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -29,8 +30,6 @@ const retryMs = 250;
  */
 const releaseTries = 20;
 const releaseRetryMs = 500;
-
-type Admission = Awaited<ReturnType<SecondLegPort['admit']>>;
 
 export class SecondLegs implements SecondLegPort {
   readonly #ports: SecondLegsPorts;
@@ -45,6 +44,10 @@ export class SecondLegs implements SecondLegPort {
   }
 
   async admit(call: AcceptedCall, transfer: Transfer, isWanted: () => boolean): Promise<Admission> {
+    const reachability = await this.#whileWanted(isWanted, () => this.#reach(call, transfer));
+    if (reachability === 'suppressed') {
+      return { ok: false, reason: 'The number is suppressed', isSuppressed: true };
+    }
     const refusal = await this.#whileWanted(isWanted, () => this.#checkPermission(call, transfer));
     if (refusal === undefined) return { ok: false, reason: 'No longer wanted' };
     if (refusal !== 'allowed') return { ok: false, reason: refusal };
@@ -84,6 +87,17 @@ export class SecondLegs implements SecondLegPort {
       await pause(retryMs);
     }
     return undefined;
+  }
+
+  /**
+   * Checks that the target isn't suppressed. The far end of a referral places the call itself, so
+   * this is the last moment to ask.
+   * @returns undefined if the database doesn't respond
+   */
+  async #reach(call: AcceptedCall, { to }: Transfer): Promise<'free' | 'suppressed' | undefined> {
+    if (call.isRuled !== true) return 'free';
+    const reachability = await this.#ports.suppressions.reach(call.accountId, to);
+    return reachability === 'unknown' ? undefined : reachability;
   }
 
   async #checkPermission({ appId }: AcceptedCall, { to }: Transfer): Promise<string> {

@@ -5,10 +5,13 @@
 //   node.
 // - If somebody is viewing a call that another node owns, this node requests the capture from the
 //   owner on `<prefix>.capture.<owner>`.
+// - If a number is suppressed while another node calls it, this node asks the owner on
+//   `<prefix>.cancel.<owner>` to cancel the call.
 // - If a node's lease has expired, this node asks the node on `<prefix>.alive.<owner>` whether it's
 //   alive (`src/recovery/late-nodes.ts`).
 
-import type { CallId } from '../calls/contract/identity.ts';
+import { z } from 'zod';
+import { type CallId, callIdentity } from '../calls/contract/identity.ts';
 import {
   type LegEndResult,
   legEndReply,
@@ -18,13 +21,16 @@ import {
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
-import { aliveSubject, captureSubject, legSubject } from './subjects.ts';
+import { aliveSubject, cancelSubject, captureSubject, legSubject } from './subjects.ts';
 
 /** Longer than a node needs to end a leg, including retransmissions of the BYE. */
 const legTimeoutMs = 6_000;
 /** Short, because a page is waiting for the capture and will soon request it again. */
 const captureTimeoutMs = 2_000;
 const maxCallIdLength = 128;
+/** Keeps a request far below the 1 MB that a NATS server accepts. The sender repeats its request. */
+const maxCancelled = 5_000;
+const cancellation = z.array(callIdentity.shape.callId).max(maxCancelled);
 const maxQuestionLength = 1_024;
 
 /**
@@ -88,6 +94,31 @@ export async function requestCapture(
     callId,
     captureTimeoutMs,
   );
+}
+
+/** Serves requests to cancel calls to numbers that have been suppressed. */
+export function serveCancellations(
+  connection: EventConnection,
+  ownerId: string,
+  cancel: (callIds: readonly CallId[]) => void,
+  logger: Logger,
+): { stop(): void } {
+  const place = { subject: cancelSubject(connection.prefix, ownerId) };
+  return serve(connection, place, logger, async (text) => {
+    cancel(cancellation.parse(JSON.parse(text)));
+    return true;
+  });
+}
+
+/** Asks a process to cancel calls. The request may be lost. */
+export function sendCancellation(
+  connection: EventConnection,
+  ownerId: string,
+  callIds: readonly CallId[],
+): void {
+  if (!connection.connected()) return;
+  const subject = cancelSubject(connection.prefix, ownerId);
+  connection.nats.publish(subject, JSON.stringify(callIds.slice(0, maxCancelled)));
 }
 
 /**

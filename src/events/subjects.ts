@@ -47,6 +47,14 @@ export function captureSubject(prefix: string, ownerId: string): string {
   return `${prefix}.capture.${Buffer.from(ownerId).toString('base64url')}`;
 }
 
+/**
+ * Subject for asking a process to cancel calls to numbers that have been suppressed. `ownerId` may
+ * contain dots.
+ */
+export function cancelSubject(prefix: string, ownerId: string): string {
+  return `${prefix}.cancel.${Buffer.from(ownerId).toString('base64url')}`;
+}
+
 /** Subject for asking a process whether it's alive. `ownerId` may contain dots. */
 export function aliveSubject(prefix: string, ownerId: string): string {
   return `${prefix}.alive.${Buffer.from(ownerId).toString('base64url')}`;

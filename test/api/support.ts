@@ -70,7 +70,7 @@ export const answer = { sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' };
 
 const unused = () => Promise.reject(new Error('this service is not part of the test'));
 const noSuppressions: ApiServices['suppressions'] = {
-  ...{ put: unused, find: unused, list: unused, remove: unused, check: unused },
+  ...{ find: unused, list: unused, remove: unused, check: unused },
 };
 const noSounds: ApiServices['sounds'] = {
   ...{ list: unused, find: unused, remove: unused, put: unused },
@@ -179,6 +179,7 @@ export async function startHarness(
     suppressions: noSuppressions,
     ruleSets: { list: unused, find: unused, put: unused, remove: unused },
     rules: { find: async () => undefined, check: unused },
+    suppressing: { suppress: unused },
     health: [],
     servers: () => [],
     ...overrides,

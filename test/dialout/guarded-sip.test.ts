@@ -30,6 +30,9 @@ function rig() {
   } as unknown as SipPort;
   const guarded = guardSip(sip, {
     mayPlace: () => line.mayPlace,
+    suppressions: {
+      reach: async (accountId) => (accountId === 'strict' ? 'suppressed' : 'free'),
+    },
     clock: { now: () => new Date(0) },
     logger: silentLogger,
   });
@@ -56,6 +59,16 @@ describe('the SIP port of a node', () => {
     line.release();
     await idle;
     expect(releasedCalls).toEqual(['call-1', 'call-1 whole']);
+  });
+
+  test('asks before each INVITE of an account with rules whether the target is suppressed', async () => {
+    const { guarded, observer, requests } = rig();
+    guarded.place({ ...request, ruledAccountId: 'strict' }, observer);
+    guarded.place({ ...request, ruledAccountId: 'lenient' }, observer);
+    guarded.place(request, observer);
+
+    const answers = requests.map(({ mayReach }) => mayReach?.());
+    expect(await Promise.all(answers)).toEqual(['suppressed', 'free', undefined]);
   });
 
   test('does not wait for the release of a leg that was never placed', () => {

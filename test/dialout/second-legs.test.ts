@@ -8,6 +8,7 @@ import type {
   SecondLegTakes,
   TrunkLimits,
 } from '../../src/calls/dialout-ports.ts';
+import type { Reachability } from '../../src/calls/ports.ts';
 import type { Transfer } from '../../src/calls/transfer/transfer.ts';
 import { SecondLegs } from '../../src/dialout/second-legs.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -28,6 +29,7 @@ type World = {
   readonly countToday?: SecondLegTakes['countToday'];
   readonly takeSlot?: SecondLegTakes['takeSlot'];
   readonly release?: CallTakes['release'];
+  readonly reach?: () => Reachability;
 };
 
 function open(world: World = {}) {
@@ -52,6 +54,7 @@ function open(world: World = {}) {
     },
     limitsOf: () => ('trunkLimits' in world ? world.trunkLimits : { maxConcurrentCalls: 1 }),
     apps: { find: async () => ('app' in world ? world.app : {}) },
+    suppressions: { reach: async () => world.reach?.() ?? 'free' },
     clock: { now: () => new Date() },
     logger: silentLogger,
   });
@@ -97,6 +100,32 @@ describe('a second leg is admitted', () => {
 });
 
 describe('a second leg is refused', () => {
+  test.each(['bridge', 'refer'] as const)(
+    'if its number is suppressed (%s), without counting as a call',
+    async (mode) => {
+      const app: CallingApp = { limits: { callsPerDay: 5 } };
+      const { legs, log } = open({ app, reach: () => 'suppressed' });
+
+      const admitted = await legs.admit({ ...call, isRuled: true }, { ...transfer, mode }, wanted);
+
+      expect(admitted).toEqual({
+        ok: false,
+        reason: 'The number is suppressed',
+        isSuppressed: true,
+      });
+      expect(log).toEqual([]);
+    },
+  );
+
+  test('while it is not known whether its number is suppressed', async () => {
+    const answers: Reachability[] = ['unknown', 'free'];
+    const { legs, log } = open({ reach: () => answers.shift() ?? 'free' });
+
+    expect(await legs.admit({ ...call, isRuled: true }, transfer, wanted)).toEqual({ ok: true });
+    expect(answers).toEqual([]);
+    expect(log).toEqual(['take carrier']);
+  });
+
   test.each<[string, World, Transfer | Omit<Transfer, 'trunk'>, string]>([
     ['an app that no longer exists', { app: undefined }, transfer, 'The app no longer exists'],
     [

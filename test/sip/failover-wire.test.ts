@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import type { Reachability } from '../../src/calls/ports.ts';
 import type { Trunk } from '../../src/sip/trunks/trunks.ts';
 import { onlyEmbedded } from '../edge/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -155,6 +156,62 @@ describe('fail-over over SIP', () => {
     await leg.released;
     expect(observer.kinds()).toEqual(['sent', 'failed']);
     expect(second.inbox).toEqual([]);
+  });
+
+  test.each([
+    ['suppressed', 'suppressed'],
+    ['unknown', 'transport'],
+  ] as const)('a number whose suppression is %s gets no first INVITE', async (answer, kind) => {
+    const { place, first } = await open();
+    const { leg, observer } = place(undefined, undefined, { mayReach: async () => answer });
+
+    const { failure } = await observer.until('failed');
+    await leg.released;
+
+    expect(failure.kind).toBe(kind);
+    expect(first.inbox).toEqual([]);
+  });
+
+  test('a number that was suppressed meanwhile gets no INVITE over the next gateway', async () => {
+    const { place, first, second } = await open();
+    const answers: Reachability[] = ['free', 'suppressed'];
+    const mayReach = async () => answers.shift() ?? 'unknown';
+    const { leg, observer } = place(undefined, undefined, { mayReach });
+
+    first.reply(await first.take('INVITE'), 503, 'Service Unavailable');
+    const { failure } = await observer.until('failed');
+    await leg.released;
+
+    expect(failure).toMatchObject({ kind: 'suppressed', reason: 'The number is suppressed' });
+    expect(observer.kinds()).toEqual(['sent', 'attemptFailed', 'failed']);
+    expect(second.inbox).toEqual([]);
+  });
+
+  test('a call that is cancelled while its number is checked sends nothing', async () => {
+    const { place, first, second } = await open();
+    const asked: ((answer: Reachability) => void)[] = [];
+    const mayReach = () => new Promise<Reachability>((resolve) => asked.push(resolve));
+    const answerNext = async (given: Reachability) => {
+      await eventually(() => asked.length > 0, 'the number is checked');
+      asked.shift()?.(given);
+    };
+    const early = place(undefined, undefined, { mayReach });
+    await eventually(() => asked.length > 0, 'the number is checked');
+    early.leg.cancel('ring time-out');
+    await answerNext('free');
+    await early.leg.released;
+    const late = place(undefined, undefined, { mayReach });
+    await answerNext('free');
+    first.reply(await first.take('INVITE'), 503, 'Service Unavailable');
+    await eventually(() => asked.length > 0, 'the number is checked again');
+    late.leg.hangUp('ring time-out');
+    await answerNext('free');
+    await late.leg.released;
+
+    expect(early.observer.kinds()).toEqual(['failed']);
+    expect(late.observer.kinds()).toEqual(['sent', 'attemptFailed', 'failed']);
+    expect((await late.observer.until('failed')).failure.kind).toBe('cancelled');
+    expect([...second.inbox, first.has('INVITE')]).toEqual([false]);
   });
 
   test('a node without its lease sends neither a first INVITE nor one with credentials', async () => {

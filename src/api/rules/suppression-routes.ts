@@ -11,6 +11,7 @@ import type { ApiServices } from '../services.ts';
 import {
   checkBody,
   checkResultSchema,
+  putSuppressionSchema,
   readSuppressedNumber,
   type SuppressionBody,
   suppressionBody,
@@ -23,7 +24,7 @@ import {
 } from './suppression-schemas.ts';
 
 export type SuppressionDependencies = {
-  readonly services: Pick<ApiServices, 'suppressions'>;
+  readonly services: Pick<ApiServices, 'suppressions' | 'suppressing'>;
   readonly clients: Clients;
 };
 
@@ -41,7 +42,7 @@ export function registerSuppressions(server: ApiInstance, deps: SuppressionDepen
 const oneUrl = `${suppressionsPath}/:number`;
 
 function registerPut(server: ApiInstance, { services, clients }: SuppressionDependencies): void {
-  const { suppressions } = services;
+  const { suppressions, suppressing } = services;
   server.route({
     method: 'PUT',
     url: oneUrl,
@@ -49,12 +50,14 @@ function registerPut(server: ApiInstance, { services, clients }: SuppressionDepe
     schema: {
       operationId: 'putSuppression',
       summary: 'Suppress a number, or replace its suppression',
+      description:
+        'The account’s calls to the number that have not been answered are cancelled; they end as `not-permitted` with `rule: suppressed`. The response comes when they are off the wire. If that takes more than 10 s, `left` names the calls that may still ring. A call that has been answered continues.',
       tags,
       params: suppressionParams,
       body: suppressionBody,
       response: responses(
         'The suppression is stored',
-        suppressionSchema,
+        putSuppressionSchema,
         [400, 401, 403, 406, 413, 415],
       ),
       ...authenticated,
@@ -62,8 +65,9 @@ function registerPut(server: ApiInstance, { services, clients }: SuppressionDepe
     handler: async (request) => {
       const app = clients.appOf(request);
       const address = addressIn(request.params, app);
-      await suppressions.put(app, new Map([[address, toSuppression(request.body)]]));
-      return await requireSuppression(suppressions.find(app.accountId, address));
+      const left = await suppressing.suppress(app, address, toSuppression(request.body));
+      const stored = await requireSuppression(suppressions.find(app.accountId, address));
+      return { ...stored, ...(left.length === 0 ? {} : { left: [...left] }) };
     },
   });
 }

@@ -37,6 +37,7 @@ export const callOutcomes = [
   'bot-failure',
   'cancelled',
   'expired',
+  'not-permitted',
   'unknown',
 ] as const;
 export type CallOutcome = (typeof callOutcomes)[number];

@@ -173,6 +173,8 @@ function endMembers(data: DataOf<'completed'>): Members {
     ...(data.quality === undefined ? {} : { quality: data.quality }),
     ...(data.sipStatus === undefined ? {} : { sipStatus: data.sipStatus }),
     ...endFactsIn(data),
+    ...(data.rule === undefined ? {} : { rule: data.rule }),
+    ...(data.notBefore === undefined ? {} : { notBefore: data.notBefore }),
     ...connectedIdentityIn(data),
   };
 }

@@ -7,6 +7,7 @@ import { amdEventNames, amdEvidence } from '../detection/amd-event.ts';
 import { callQuality } from '../life/call-quality.ts';
 import { connectedIdentity, endFactMembers } from '../life/end-facts.ts';
 import { voicemailLeft } from '../playback/playback-contract.ts';
+import { refusalMembers } from '../rules/refusal.ts';
 import { transferSummary } from '../transfer/transfer-contract.ts';
 import type { EventOf } from './call-event.ts';
 import { type CallOutcome, callOutcomes, reasonCodes } from './call-words.ts';
@@ -78,6 +79,10 @@ export const notificationSchema = z.object({
     ),
   sipStatus: z.number().int().exactOptional(),
   ...endFactMembers,
+  ...refusalMembers,
+  notBefore: timestamp
+    .exactOptional()
+    .describe('when the rule would permit the call; absent if no time is known'),
   connectedIdentity: connectedIdentity.exactOptional(),
 });
 export type StatusNotification = Immutable<z.infer<typeof notificationSchema>>;

@@ -12,6 +12,7 @@ import { callCommand, callEvent, seconds } from '../contract/definitions.ts';
 import { durationMs, type Immutable, instant, wordOf } from '../contract/schema.ts';
 import { amdEventNames, exampleAmdEvent } from '../detection/amd-event.ts';
 import { voicemailLeft } from '../playback/playback-contract.ts';
+import { refusalMembers } from '../rules/refusal.ts';
 import { transferSummary } from '../transfer/transfer-contract.ts';
 import { callQuality, exampleQuality } from './call-quality.ts';
 import { cause, causeText, connectedIdentity, endFactMembers } from './end-facts.ts';
@@ -104,6 +105,7 @@ const endData = {
   reasonCode: wordOf<ReasonCode>(reasonCodes),
   sipStatus: z.number().int().exactOptional().describe('absent if no SIP status led to the end'),
   ...endFactMembers,
+  ...refusalMembers,
   connectedIdentity: connectedIdentity.exactOptional(),
   callConnectTime: instant.exactOptional().describe('absent if the call was never answered'),
   ringDurationInMS: durationMs.describe(

@@ -13,6 +13,7 @@ import {
   endOfExpiry,
   endOfFailure,
   endOfMaxDuration,
+  endOfRefusal,
   endOfRemoteBye,
   endOfRingTimeout,
 } from './call-outcome.ts';
@@ -176,6 +177,13 @@ export const cancelByCommand = callSetup.enqueueActions(({ context, event, enque
   assertEvent(event, 'command.end');
   enqueue.assign({ end: endBeforeAnswer(event.command, context.clock.now()) });
   enqueue({ type: 'sendToLine', params: { type: 'cancel', reason: event.command.by } });
+});
+
+export const cancelByRule = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'command.refuse');
+  const end = endOfRefusal(event.refusal, context.clock.now());
+  enqueue.assign({ end });
+  enqueue({ type: 'sendToLine', params: { type: 'cancel', reason: end.reason } });
 });
 
 export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {

@@ -115,6 +115,7 @@ export function endEvent(progress: CallProgress, end: CallEnd): NextEvent<Termin
     reasonCode: end.reasonCode,
     ...(end.sipStatus === undefined ? {} : { sipStatus: end.sipStatus }),
     ...endFactsIn({ ...earlyCauseIn(progress), ...end.facts }),
+    ...refusalIn(end),
     ...connectedIdentityIn(progress),
     ringDurationInMS: ringDuration(progress, answeredAt ?? end.at),
     connectDurationInMS: connectDuration(progress),
@@ -126,6 +127,12 @@ export function endEvent(progress: CallProgress, end: CallEnd): NextEvent<Termin
     ...failedAttemptsOf(progress),
     ...number,
   }));
+}
+
+function refusalIn({ refusal }: CallEnd) {
+  if (refusal === undefined) return {};
+  const { rule, notBefore } = refusal;
+  return { rule, ...(notBefore === undefined ? {} : { notBefore: notBefore.toISOString() }) };
 }
 
 function connectedIdentityIn({ connectedIdentity }: CallProgress) {

@@ -4,7 +4,7 @@
 
 import { fromCallback } from 'xstate';
 import type { Logger } from '../../lib/logger.ts';
-import { type AcceptedCall, assertNever } from '../call-types.ts';
+import { type AcceptedCall, assertNever, ruledAccountIn } from '../call-types.ts';
 import { callerDetailsOf } from '../caller/caller-members.ts';
 import type { CallId } from '../contract/identity.ts';
 import { LineDetection } from '../detection/line-detection.ts';
@@ -136,6 +136,7 @@ class Line {
         offerSdp: session.offerSdp,
         ...(request.headers === undefined ? {} : { headers: request.headers }),
         ...(request.trunk === undefined ? {} : { trunk: request.trunk }),
+        ...ruledAccountIn(this.#call),
       },
       { observe: (event) => this.#observeLeg(event) },
     );

@@ -89,6 +89,7 @@ import {
   cancelByCommand,
   cancelByQueueTimeout,
   cancelByRingTimeout,
+  cancelByRule,
   emitDialing,
   emitRinging,
   endByFailure,
@@ -278,6 +279,7 @@ export const callMachine = callSetup.createMachine({
         'leg.failed': { target: 'recording', actions: endByFailure },
         'media.failed': { target: 'recording', actions: hangUpOnFailure },
         'command.end': { target: 'recording', actions: cancelByCommand },
+        'command.refuse': { target: 'recording', actions: cancelByRule },
       },
     },
     calling: {
@@ -297,6 +299,7 @@ export const callMachine = callSetup.createMachine({
         'leg.failed': { target: 'recording', actions: endByFailure },
         'media.failed': { target: 'recording', actions: hangUpOnFailure },
         'command.end': { target: 'recording', actions: cancelByCommand },
+        'command.refuse': { target: 'recording', actions: cancelByRule },
       },
     },
     answering: {

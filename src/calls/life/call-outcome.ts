@@ -9,6 +9,7 @@ import {
   type ReasonCode,
 } from '../contract/call-words.ts';
 import type { LegEnd, LegFailure } from '../ports.ts';
+import { type RuleRefusal, refusalReasons } from '../rules/refusal.ts';
 import type { EndFacts } from './end-facts.ts';
 
 /** How a call ended, before it becomes the terminal event. */
@@ -21,6 +22,8 @@ export type CallEnd = {
   readonly sipStatus?: number;
   /** What the far end stated in the response or BYE that ended the call. */
   readonly facts?: EndFacts;
+  /** The calling rule that ended the call. Only for `not-permitted`. */
+  readonly refusal?: RuleRefusal;
 };
 
 type Meaning = { readonly outcome: CallOutcome; readonly reasonCode: ReasonCode };
@@ -38,6 +41,7 @@ const gatewayFailure: Meaning = { outcome: 'gateway-failure', reasonCode: 'Servi
 const botFailure: Meaning = { outcome: 'bot-failure', reasonCode: 'Bot-disconnected' };
 const unknown: Meaning = { outcome: 'unknown', reasonCode: 'Service Unavailable' };
 const expired: Meaning = { outcome: 'expired', reasonCode: 'Service Unavailable' };
+const notPermitted: Meaning = { outcome: 'not-permitted', reasonCode: 'Service Unavailable' };
 
 /** RFC 3261 section 21, unless a comment names another source. */
 export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
@@ -92,6 +96,8 @@ const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   'bot-failure': 'caller',
   // The trunk couldn't keep up with its calls.
   expired: 'gateway',
+  // The dialer asked for a call that the account's own rules forbid.
+  'not-permitted': 'caller',
   unknown: 'gateway',
 };
 
@@ -125,9 +131,15 @@ export function endsOfAllKinds(): readonly Pick<CallEnd, 'outcome' | 'sipStatus'
   return [...callOutcomes.map((outcome) => ({ outcome })), ...refusals];
 }
 
+/** The end for a call that a calling rule forbids. */
+export function endOfRefusal(refusal: RuleRefusal, at: Date): CallEnd {
+  return { at, ...notPermitted, reason: refusalReasons[refusal.rule], refusal };
+}
+
 /** The end for a call that wasn't answered. */
 export function endOfFailure(failure: LegFailure): CallEnd {
   const { at, sipStatus, reason, facts } = failure;
+  if (failure.kind === 'suppressed') return endOfRefusal({ rule: 'suppressed' }, at);
   // The SIP engine generates the status for a TLS error, so only its words mean anything.
   const isTlsError = failure.kind === 'stack' && reason.startsWith('TLS: ');
   const line = sipStatus === undefined || isTlsError ? reason : `${sipStatus} ${reason}`.trim();
@@ -163,6 +175,8 @@ function meaningOfFailure(failure: LegFailure): Meaning {
       return gatewayFailure;
     case 'cancelled':
       return cancelled;
+    case 'suppressed':
+      return notPermitted;
   }
 }
 

@@ -7,6 +7,7 @@ import type { Bound } from '../../lib/within.ts';
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallId } from '../contract/identity.ts';
 import type { Turn } from '../dialout-ports.ts';
+import type { RuleRefusal } from '../rules/refusal.ts';
 import { type StreamObstacles, streamObstacles } from '../stream/stream-effects.ts';
 import { transferObstacle } from '../transfer/transfer-effects.ts';
 import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
@@ -119,6 +120,14 @@ export class CallRegistry {
     const actor = this.#calls.get(callId);
     actor?.send({ type: 'command.end', command });
     return actor !== undefined;
+  }
+
+  /**
+   * Ends a call that a calling rule forbids, unless the far end has answered. Does nothing if this
+   * process doesn't have the call.
+   */
+  refuse(callId: CallId, refusal: RuleRefusal): void {
+    this.#calls.get(callId)?.send({ type: 'command.refuse', refusal });
   }
 
   get freePlaces(): number {

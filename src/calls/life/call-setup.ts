@@ -10,6 +10,7 @@ import type { StoredLeg } from '../contract/stored-leg.ts';
 import type { MediaCommand, MediaEvent } from '../media.ts';
 import type { PlanName } from '../plans/plans.ts';
 import type { Clock, LegEvent, StepResult } from '../ports.ts';
+import type { RuleRefusal } from '../rules/refusal.ts';
 import type { NumberedStream, RequestedStream } from '../stream/stream.ts';
 import type { Transfer, TransferFallback, TransferRequest } from '../transfer/transfer.ts';
 import type { TransferReport } from '../transfer/transfer-report.ts';
@@ -82,6 +83,8 @@ export type CallMachineEvent =
   /** The result of storing the answer or the end. */
   | { readonly type: 'journal.answered' | 'journal.ended'; readonly result: StoreResult }
   | { readonly type: 'command.end'; readonly command: EndCommand }
+  /** A calling rule forbids the call. Ignored once the far end has answered. */
+  | { readonly type: 'command.refuse'; readonly refusal: RuleRefusal }
   /**
    * A command to the media. The machine only handles this event and the next two while the call is
    * answered.

@@ -22,6 +22,9 @@ export type Suppression = {
   readonly until?: Date;
 };
 
+/** The app that stores suppressions, and its account. */
+export type SuppressingApp = { readonly accountId: string; readonly appId: string };
+
 /**
  * Returns the address under which a target is suppressed: `+` and the digits of its number, or
  * `sip:user@host`. The port is left out, because it does not tell people apart. So is an extension,

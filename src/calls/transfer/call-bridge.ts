@@ -6,7 +6,7 @@
 
 import { inBackground } from '../../lib/in-background.ts';
 import { within } from '../../lib/within.ts';
-import type { AcceptedCall } from '../call-types.ts';
+import { type AcceptedCall, ruledAccountIn } from '../call-types.ts';
 import { callerDetailsOf } from '../caller/caller-members.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
 import { type KeyReceiver, type PressedKey, passKey } from '../keys/keys.ts';
@@ -19,11 +19,12 @@ import {
 } from '../media.ts';
 import type { CallLeg, LegEvent } from '../ports.ts';
 import type { Transfer } from './transfer.ts';
-import type {
-  OngoingTransfer,
-  TransferEnd,
-  TransferPorts,
-  TransferReport,
+import {
+  endOfAdmission,
+  type OngoingTransfer,
+  type TransferEnd,
+  type TransferPorts,
+  type TransferReport,
 } from './transfer-report.ts';
 
 /** Well below the 5 s after which the leg gives up on an unacknowledged 200 OK. */
@@ -107,7 +108,7 @@ export class CallBridge implements OngoingTransfer {
     const isWanted = (): boolean => this.#state === 'preparing';
     const admitted = await admission.admit(this.#call, this.#transfer, isWanted);
     if (!admitted.ok) {
-      this.#fail({ kind: 'refused', at: this.#now(), reason: admitted.reason });
+      this.#fail(endOfAdmission(admitted, this.#now()));
       return;
     }
     const partner = isWanted()
@@ -139,6 +140,7 @@ export class CallBridge implements OngoingTransfer {
         ...callerDetailsOf(this.#transfer),
         ...(trunk === undefined ? {} : { trunk }),
         ...(headers === undefined ? {} : { headers }),
+        ...ruledAccountIn(this.#call),
       },
       { observe: (event) => this.#observe(event) },
     );

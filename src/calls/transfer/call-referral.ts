@@ -8,11 +8,12 @@ import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';
 import type { CallLeg, ReferEvent, SecondLegPort } from '../ports.ts';
 import type { Transfer } from './transfer.ts';
-import type {
-  OngoingTransfer,
-  TransferEnd,
-  TransferPorts,
-  TransferReport,
+import {
+  endOfAdmission,
+  type OngoingTransfer,
+  type TransferEnd,
+  type TransferPorts,
+  type TransferReport,
 } from './transfer-report.ts';
 
 type ReferralPorts = Pick<TransferPorts, 'clock'> & {
@@ -71,7 +72,7 @@ export class CallReferral implements OngoingTransfer {
     if (admitted.ok) this.#refer();
     else {
       const at = this.#ports.clock.now();
-      this.#fail({ kind: 'refused', at, reason: admitted.reason });
+      this.#fail(endOfAdmission(admitted, at));
     }
   }
 

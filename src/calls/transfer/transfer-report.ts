@@ -8,7 +8,8 @@ import type { PressedKey } from '../keys/keys.ts';
 import { endOfFailure } from '../life/call-outcome.ts';
 import type { SecondLeg } from '../life/call-step.ts';
 import type { Cause } from '../life/end-facts.ts';
-import type { Clock, LegEnd, LegFailure, SecondLegPort, SipPort } from '../ports.ts';
+import type { Admission, Clock, LegEnd, LegFailure, SecondLegPort, SipPort } from '../ports.ts';
+import { refusalReasons } from '../rules/refusal.ts';
 
 export type TransferPorts = {
   readonly sip: SipPort;
@@ -75,6 +76,8 @@ export type TransferEnd =
   | { readonly kind: 'machine'; readonly at: Date }
   /** The app may not dial the target or has reached its daily limit, or the trunk had no room. */
   | { readonly kind: 'refused'; readonly at: Date; readonly reason: string }
+  /** No call of the account may reach the target. */
+  | { readonly kind: 'suppressed'; readonly at: Date }
   /** This process couldn't continue the transfer. */
   | { readonly kind: 'gateway'; readonly at: Date; readonly reason: string }
   /** The far end accepted the REFER but never reported the result. */
@@ -104,11 +107,21 @@ export function meaningOf(end: TransferEnd): TransferMeaning {
       return { outcome: 'machine', reason: 'A machine after all' };
     case 'refused':
       return { outcome: 'rejected', reason: end.reason };
+    case 'suppressed':
+      return { outcome: 'not-permitted', reason: refusalReasons.suppressed };
     case 'gateway':
       return { outcome: 'gateway-failure', reason: end.reason };
     case 'unheard':
       return { outcome: 'unknown', reason: end.reason };
   }
+}
+
+/** The end of a transfer that was not admitted. */
+export function endOfAdmission(
+  { reason, isSuppressed }: Extract<Admission, { readonly ok: false }>,
+  at: Date,
+): TransferEnd {
+  return isSuppressed === true ? { kind: 'suppressed', at } : { kind: 'refused', at, reason };
 }
 
 export function instantOf(end: TransferEnd): Date {

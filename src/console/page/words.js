@@ -5,7 +5,8 @@ export const filters = {
   outcome: [
     ...['completed', 'transferred', 'machine', 'voicemail-left', 'busy', 'declined'],
     ...['blocked', 'no-answer', 'unavailable', 'invalid-number', 'rejected', 'carrier-failure'],
-    ...['gateway-failure', 'bot-failure', 'cancelled', 'expired', 'unknown'],
+    ...['gateway-failure', 'bot-failure', 'cancelled', 'expired', 'not-permitted'],
+    'unknown',
   ],
   verdict: [
     ...['amd_human_detected', 'amd_machine_detected', 'amd_tone_detected'],

@@ -33,6 +33,16 @@ export type FailoverDependencies = LegDependencies & {
 
 type Path = { readonly route: Route; readonly link: EngineLink };
 
+const notAllowed = { reason: 'this process may send no more INVITEs', kind: 'transport' } as const;
+
+const unreachable = {
+  suppressed: { reason: 'The number is suppressed', kind: 'suppressed' },
+  unknown: {
+    reason: 'It could not be checked whether the number is suppressed',
+    kind: 'transport',
+  },
+} as const;
+
 /**
  * - rung: a provisional response above 100 has arrived, so we won't try another gateway.
  * - over: we've notified the observer of the end.
@@ -50,6 +60,8 @@ export class FailoverLeg implements CallLeg {
   /** The latest attempt. Undefined before the first INVITE. */
   #attempt: OutboundLeg | undefined;
   #state: FailoverState = 'trying';
+  /** True while we wait to hear whether the target may be reached. No attempt is then under way. */
+  #isAsking = false;
 
   constructor(request: PlaceRequest, observer: LegObserver, dependencies: FailoverDependencies) {
     this.#request = request;
@@ -64,13 +76,36 @@ export class FailoverLeg implements CallLeg {
   start(routes: readonly Route[]): void {
     if (this.#state === 'over') return;
     if (this.#request.mayInvite?.() === false) {
-      this.fail('this process may send no more INVITEs');
+      this.#end(notAllowed);
       return;
     }
     this.#routes = routes;
-    const path = this.#nextPath();
-    if (path === undefined) this.fail('no SIP engine is connected');
-    else this.#tryGateway(path);
+    this.#whenReachable(() => {
+      const path = this.#nextPath();
+      if (path === undefined) this.fail('no SIP engine is connected');
+      else this.#tryGateway(path);
+    });
+  }
+
+  /**
+   * Runs `invite` if the target may still be reached, at once if nobody has to be asked. Otherwise
+   * ends the leg.
+   */
+  #whenReachable(invite: () => void): void {
+    const answer = this.#request.mayReach?.();
+    if (answer === undefined) {
+      invite();
+      return;
+    }
+    this.#isAsking = true;
+    const invited = answer.then((reachability) => {
+      this.#isAsking = false;
+      if (this.#state === 'over') return;
+      if (reachability !== 'free') this.#end(unreachable[reachability]);
+      else if (this.#request.mayInvite?.() === false) this.#end(notAllowed);
+      else invite();
+    });
+    inBackground(invited, this.#dependencies.logger, 'inviting a target that may be reached');
   }
 
   /** Fails the leg if we can't send its INVITE, because there is no route or no engine. */
@@ -79,7 +114,7 @@ export class FailoverLeg implements CallLeg {
   }
 
   cancel(reason: string): void {
-    if (this.#attempt !== undefined) this.#attempt.cancel(reason);
+    if (this.#attempt !== undefined && !this.#isAsking) this.#attempt.cancel(reason);
     else this.#end({ sipStatus: 487, reason, kind: 'cancelled' });
   }
 
@@ -88,7 +123,7 @@ export class FailoverLeg implements CallLeg {
   }
 
   hangUp(reason: string): void {
-    if (this.#attempt !== undefined) this.#attempt.hangUp(reason);
+    if (this.#attempt !== undefined && !this.#isAsking) this.#attempt.hangUp(reason);
     else this.cancel(reason);
   }
 
@@ -178,7 +213,12 @@ export class FailoverLeg implements CallLeg {
       ...(facts?.cause !== undefined && { cause: facts.cause }),
     };
     this.#observer.observe({ kind: 'attemptFailed', attempt });
-    this.#tryGateway(next);
+    this.#whenReachable(() => {
+      // The engine may have gone in the meantime.
+      const path = this.#nextPath();
+      if (path === undefined) this.#end(failure);
+      else this.#tryGateway(path);
+    });
   }
 
   #end({ sipStatus, reason, kind, facts }: Omit<AttemptFailure, 'at'>): void {

@@ -28,6 +28,7 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
       return failure.notSent === true;
     case 'unusable':
     case 'cancelled':
+    case 'suppressed':
       return false;
   }
 }

@@ -65,6 +65,7 @@ const moved = `moved as (
     reason = coalesce(c.reason, (${ending}) ->> 'reason'),
     reason_code = coalesce(c.reason_code, (${ending}) ->> 'reasonCode'),
     sip_status = coalesce(c.sip_status, ((${ending}) ->> 'sipStatus')::integer),
+    rule = coalesce(c.rule, (${ending}) ->> 'rule'),
     evidence = coalesce(c.evidence, (${ending}) -> 'evidence'),
     last_event_sequence = greatest(c.last_event_sequence, i.event_sequence,
       ((${ending}) ->> 'eventSequence')::integer),

@@ -228,13 +228,14 @@ function legRows({ call: { callId }, step }: WaitingStep): string[] {
 /** @returns undefined if there is no such ending */
 function endingColumns(event: CallEvent | undefined, evidence: CallEvidence | undefined) {
   if (event === undefined || !isTerminal(event)) return undefined;
-  const { outcome, reason, reasonCode, sipStatus, notificationSequence } = event.data;
+  const { outcome, reason, reasonCode, sipStatus, rule, notificationSequence } = event.data;
   const { machineDetected, machineDetection } = event.data;
   return {
     at: event.time,
     ...{ outcome, reason, reasonCode },
     verdict: machineDetection,
     sipStatus,
+    rule,
     status: machineDetected === true ? 'machineDetected' : event.type,
     evidence,
     eventSequence: event.eventSequence,

@@ -6,7 +6,11 @@
 // suppression.
 
 import type { Pool, PoolClient } from 'pg';
-import type { Suppression, SuppressionReason } from '../../calls/rules/suppression.ts';
+import type {
+  SuppressingApp,
+  Suppression,
+  SuppressionReason,
+} from '../../calls/rules/suppression.ts';
 import type { Database } from '../database.ts';
 import { joined, sql } from '../sql.ts';
 import { inTransaction } from '../transaction.ts';
@@ -18,9 +22,6 @@ export type StoredSuppression = Suppression & {
   /** The app that stored the suppression last. */
   readonly appId: string;
 };
-
-/** The app that stores suppressions, and its account. */
-export type SuppressingApp = { readonly accountId: string; readonly appId: string };
 
 export type SuppressionPage = {
   readonly suppressions: readonly StoredSuppression[];

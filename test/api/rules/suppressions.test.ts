@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import type { CallId } from '../../../src/calls/contract/identity.ts';
 import { createSuppressions } from '../../../src/store/rules/suppressions.ts';
 import { openTestDatabase } from '../../support/databases.ts';
 import { forEachTest, forSuite } from '../../support/opened.ts';
@@ -17,10 +18,21 @@ const harness = forEachTest(() =>
   startHarness({
     apps: { find: async (appId) => appsByName.get(appId), findByApiKey: async () => undefined },
     suppressions: createSuppressions(database),
+    suppressing: {
+      suppress: async (by, address, suppression) => {
+        await createSuppressions(database).put(by, new Map([[address, suppression]]));
+        return left;
+      },
+    },
   }),
 );
+/** The calls that still ring 10 s after the suppression. */
+let left: readonly CallId[] = [];
 
-afterEach(() => database.clear());
+afterEach(() => {
+  left = [];
+  return database.clear();
+});
 
 async function ask(
   method: 'GET' | 'PUT' | 'POST' | 'DELETE',
@@ -97,6 +109,15 @@ test.each([
   expect(response.status).toBe(400);
   const { errors } = response.body as ProblemDocument;
   expect(errors?.map((error) => error.path)).toEqual([wrong]);
+});
+
+test('calls that may still ring are named', async () => {
+  left = ['call-1' as CallId];
+
+  const { status, body } = await ask('PUT', '/+12025550110', { body: optOut });
+
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ number: '+12025550110', left: ['call-1'] });
 });
 
 test('suppressions are listed page by page', async () => {
