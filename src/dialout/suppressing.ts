@@ -14,15 +14,14 @@ export type NodeSuppressing = Suppressing & {
   cancelHere(callIds: readonly CallId[]): void;
 };
 
+type RingingCall = { readonly callId: CallId; readonly ownerId: string };
+
 export type SuppressingPorts = {
   readonly store: {
     put(app: SuppressingApp, suppressions: ReadonlyMap<string, Suppression>): Promise<unknown>;
   };
   readonly calls: {
-    ringing(
-      accountId: string,
-      address?: string,
-    ): Promise<readonly { readonly callId: CallId; readonly ownerId: string }[]>;
+    ringing(accountId: string, address?: string): Promise<readonly RingingCall[]>;
     stillUp(callIds: readonly CallId[]): Promise<readonly CallId[]>;
   };
   readonly registry: Pick<CallRegistry, 'refuse'>;
@@ -51,16 +50,20 @@ export function createSuppressing(
     for (const callId of callIds) registry.refuse(callId, { rule: 'suppressed' });
   };
 
+  const askOwners = (ringing: readonly RingingCall[]): void => {
+    for (const owner of new Set(ringing.map((call) => call.ownerId))) {
+      const callIds = ringing.filter((call) => call.ownerId === owner).map(({ callId }) => callId);
+      if (owner === ownerId) cancelHere(callIds);
+      else askOwner(owner, callIds);
+    }
+  };
+
   async function cancel(accountId: string, address?: string): Promise<readonly CallId[]> {
     const deadlineMs = performance.now() + patienceMs;
     let left = new Set<CallId>();
     for (;;) {
       const ringing = await calls.ringing(accountId, address);
-      for (const owner of new Set(ringing.map((call) => call.ownerId))) {
-        const callIds = ringing.flatMap((call) => (call.ownerId === owner ? [call.callId] : []));
-        if (owner === ownerId) cancelHere(callIds);
-        else askOwner(owner, callIds);
-      }
+      askOwners(ringing);
       for (const { callId } of ringing) left.add(callId);
       if (left.size > 0) left = new Set(await calls.stillUp([...left]));
       if (left.size === 0 || performance.now() > deadlineMs) return [...left];

@@ -12,6 +12,7 @@ import {
   endOfMachine,
   endOfMaxDuration,
   endOfReferral,
+  endOfRefusal,
   endOfRemoteBye,
   endOfRingTimeout,
   endOfUnknown,
@@ -175,6 +176,11 @@ export const outcomes = table(
       failed,
     ),
     rowOf('not dialled within `queueTimeoutMs`', endOfExpiry(at)),
+    rowOf(
+      'a calling rule forbids the call, which `rule` names',
+      endOfRefusal({ rule: 'suppressed' }, at),
+      'which rule',
+    ),
     rowOf(
       'the gateway died while it placed the call; it is not known whether a phone rang',
       endOfUnknown('lost', at),

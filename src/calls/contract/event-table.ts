@@ -173,9 +173,15 @@ function endMembers(data: DataOf<'completed'>): Members {
     ...(data.quality === undefined ? {} : { quality: data.quality }),
     ...(data.sipStatus === undefined ? {} : { sipStatus: data.sipStatus }),
     ...endFactsIn(data),
-    ...(data.rule === undefined ? {} : { rule: data.rule }),
-    ...(data.notBefore === undefined ? {} : { notBefore: data.notBefore }),
+    ...refusalIn(data),
     ...connectedIdentityIn(data),
+  };
+}
+
+function refusalIn({ rule, notBefore }: DataOf<'completed'>): Members {
+  return {
+    ...(rule === undefined ? {} : { rule }),
+    ...(notBefore === undefined ? {} : { notBefore }),
   };
 }
 
