@@ -178,7 +178,7 @@ function endMembers(data: DataOf<'completed'>): Members {
   };
 }
 
-function refusalIn({ rule, notBefore }: DataOf<'completed'>): Members {
+function refusalIn({ rule, notBefore }: DataOf<'completed'>) {
   return {
     ...(rule === undefined ? {} : { rule }),
     ...(notBefore === undefined ? {} : { notBefore }),
