@@ -9,66 +9,8 @@ const blockWords = blockBytes / 4;
 /** A frame of 20 ms has 160 bytes. Longer packets get their key stream on their own. */
 const blocksAhead = 10;
 const bytesPerPacket = blocksAhead * blockBytes;
-
-export class KeyStream {
-  readonly #cipher: Cipher;
-  readonly #salt: Uint8Array;
-  readonly #packetsAhead: number;
-  readonly #counters: CounterBlocks;
-  #ahead: Uint8Array = new Uint8Array(0);
-  #aheadSsrc = 0;
-  #aheadIndex = -1;
-
-  /** @param packetsAhead 0 if each packet gets its key stream on its own */
-  constructor(
-    keys: { readonly encryption: Uint8Array; readonly salt: Uint8Array },
-    packetsAhead: number,
-  ) {
-    this.#cipher = createCipheriv('aes-128-ecb', keys.encryption, null);
-    this.#cipher.setAutoPadding(false);
-    this.#salt = keys.salt;
-    this.#packetsAhead = packetsAhead;
-    this.#counters = new CounterBlocks(packetsAhead * blocksAhead);
-  }
-
-  /**
-   * XORs the key stream into `bytes[start, end)`, which encrypts and decrypts.
-   *
-   * @param index RTP: rollover counter and sequence number (48 bits); RTCP: the SRTCP index
-   */
-  apply(bytes: Uint8Array, start: number, end: number, ssrc: number, index: number): void {
-    const length = end - start;
-    const ahead = length <= bytesPerPacket ? this.#positionAhead(ssrc, index) : -1;
-    const stream = ahead >= 0 ? this.#ahead : this.#streamOf(ssrc, index, length);
-    const from = Math.max(0, ahead);
-    for (let at = 0; at < length; at += 1) {
-      bytes[start + at] = (bytes[start + at] as number) ^ (stream[from + at] as number);
-    }
-  }
-
-  /** @returns -1 if we don't have the packet's key stream, and don't make it in advance */
-  #positionAhead(ssrc: number, index: number): number {
-    const isSame = ssrc === this.#aheadSsrc && this.#aheadIndex >= 0;
-    if (this.#packetsAhead === 0 || (isSame && index < this.#aheadIndex)) return -1;
-    if (!isSame || index >= this.#aheadIndex + this.#packetsAhead) {
-      for (let packet = 0; packet < this.#packetsAhead; packet += 1) {
-        const first = packet * blocksAhead;
-        this.#counters.write(first, blocksAhead, this.#salt, ssrc, index + packet);
-      }
-      this.#ahead = this.#cipher.update(this.#counters.bytes);
-      this.#aheadSsrc = ssrc;
-      this.#aheadIndex = index;
-    }
-    return (index - this.#aheadIndex) * bytesPerPacket;
-  }
-
-  #streamOf(ssrc: number, index: number, bytes: number): Uint8Array {
-    const count = Math.ceil(bytes / blockBytes);
-    const counters = new CounterBlocks(count);
-    counters.write(0, count, this.#salt, ssrc, index);
-    return this.#cipher.update(counters.bytes);
-  }
-}
+/** 320 ms of packets. More would hardly be cheaper, and this takes 2.5 kB per direction already. */
+const packetsAhead = 16;
 
 /** Blocks that AES turns into the key stream. */
 class CounterBlocks {
@@ -103,6 +45,67 @@ class CounterBlocks {
       bytes[at + block * blockBytes + 14] = block >>> 8;
       bytes[at + block * blockBytes + 15] = block & 0xff;
     }
+  }
+}
+
+/** Shared by the key streams of a thread, because AES reads the blocks when they are written. */
+const countersAhead = new CounterBlocks(packetsAhead * blocksAhead);
+
+export class KeyStream {
+  readonly #cipher: Cipher;
+  readonly #salt: Uint8Array;
+  readonly #isMadeAhead: boolean;
+  #ahead: Uint8Array = new Uint8Array(0);
+  #aheadSsrc = 0;
+  #aheadIndex = -1;
+
+  /** @param isMadeAhead false if packets are so rare that each gets its key stream on its own */
+  constructor(
+    keys: { readonly encryption: Uint8Array; readonly salt: Uint8Array },
+    isMadeAhead: boolean,
+  ) {
+    this.#cipher = createCipheriv('aes-128-ecb', keys.encryption, null);
+    this.#cipher.setAutoPadding(false);
+    this.#salt = keys.salt;
+    this.#isMadeAhead = isMadeAhead;
+  }
+
+  /**
+   * XORs the key stream into `bytes[start, end)`, which encrypts and decrypts.
+   *
+   * @param index RTP: rollover counter and sequence number (48 bits); RTCP: the SRTCP index
+   */
+  apply(bytes: Uint8Array, start: number, end: number, ssrc: number, index: number): void {
+    const length = end - start;
+    const ahead = length <= bytesPerPacket ? this.#positionAhead(ssrc, index) : -1;
+    const stream = ahead >= 0 ? this.#ahead : this.#streamOf(ssrc, index, length);
+    const from = Math.max(0, ahead);
+    for (let at = 0; at < length; at += 1) {
+      bytes[start + at] = (bytes[start + at] as number) ^ (stream[from + at] as number);
+    }
+  }
+
+  /** @returns -1 if we don't have the packet's key stream, and don't make it in advance */
+  #positionAhead(ssrc: number, index: number): number {
+    const isSame = ssrc === this.#aheadSsrc && this.#aheadIndex >= 0;
+    if (!this.#isMadeAhead || (isSame && index < this.#aheadIndex)) return -1;
+    if (!isSame || index >= this.#aheadIndex + packetsAhead) {
+      for (let packet = 0; packet < packetsAhead; packet += 1) {
+        const first = packet * blocksAhead;
+        countersAhead.write(first, blocksAhead, this.#salt, ssrc, index + packet);
+      }
+      this.#ahead = this.#cipher.update(countersAhead.bytes);
+      this.#aheadSsrc = ssrc;
+      this.#aheadIndex = index;
+    }
+    return (index - this.#aheadIndex) * bytesPerPacket;
+  }
+
+  #streamOf(ssrc: number, index: number, bytes: number): Uint8Array {
+    const count = Math.ceil(bytes / blockBytes);
+    const counters = new CounterBlocks(count);
+    counters.write(0, count, this.#salt, ssrc, index);
+    return this.#cipher.update(counters.bytes);
   }
 }
 

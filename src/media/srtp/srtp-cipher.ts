@@ -6,11 +6,6 @@ import { type SrtpKey, sessionKeys, tagBytes } from './srtp-keys.ts';
 
 /** Both suites have the long tag for RTCP (RFC 4568, section 6.2). */
 const rtcpTagBytes = 10;
-/**
- * RTP: 320 ms of packets. More would hardly be cheaper, and this takes 5 kB per direction already.
- * Reports are too rare for that.
- */
-const packetsAhead = { rtp: 16, rtcp: 0 };
 /** The flag E and the index, between an RTCP packet and its tag. */
 export const rtcpIndexBytes = 4;
 /** RTCP's fixed header and the sender's SSRC are never encrypted. */
@@ -26,7 +21,7 @@ export function cipherOf(key: SrtpKey, kind: 'rtp' | 'rtcp'): SrtpCipher {
   const keys = sessionKeys(key, kind);
   const bytes = kind === 'rtp' ? tagBytes[key.suite] : rtcpTagBytes;
   return {
-    stream: new KeyStream(keys, packetsAhead[kind]),
+    stream: new KeyStream(keys, kind === 'rtp'),
     tag: new PacketTag(keys.authentication, bytes),
   };
 }

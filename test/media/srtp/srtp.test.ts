@@ -35,10 +35,10 @@ describe('RFC 3711, appendix B', () => {
       encryption: bytes('2B7E151628AED2A6ABF7158809CF4F3C'),
       salt: bytes('F0F1F2F3F4F5F6F7F8F9FAFBFCFD'),
     };
-    for (const packetsAhead of [0, 1, 16]) {
+    for (const isMadeAhead of [false, true]) {
       const data = new Uint8Array(48);
 
-      new KeyStream(keys, packetsAhead).apply(data, 0, data.length, 0, 0);
+      new KeyStream(keys, isMadeAhead).apply(data, 0, data.length, 0, 0);
 
       expect(hex(data)).toBe(
         'E03EAD0935C95E80E166B16DD92B4EB4D23513162B02D0F72A43A2FE4A5F97AB41E95B3BB0A2E8DD477901E4FCA894C0',
