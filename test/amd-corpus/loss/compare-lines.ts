@@ -1,12 +1,12 @@
-// Compares what detection makes of lossy calls if it gets what arrived, and if it gets what a bot
-// hears. Both get the same losses, so that the difference of each recording counts.
+// Compares what detection makes of recordings over two lines with the same losses. Because both
+// lose the same packets, the difference of each recording counts.
 
 import { settingsFrom } from '../../../src/cli/amd/amd-command.ts';
 import { verdictFrom } from '../../../src/cli/amd/amd-listen.ts';
 import { seededRandom } from '../../amd/made-up-audio.ts';
 import { readManifest, readSamples, type Truth } from '../score/manifest.ts';
 import { faultsOf } from '../score/score.ts';
-import { type Ear, listenThroughLosses, losses } from './lossy-call.ts';
+import { type Line, listenOver, losses } from './lossy-call.ts';
 
 export type LossOptions = {
   readonly manifests: readonly string[];
@@ -14,16 +14,28 @@ export type LossOptions = {
   readonly burst: number;
   /** How often each recording is played, each time with other losses. */
   readonly seeds: number;
+  /**
+   * Compares a far end that suppresses silence with one that doesn't. Otherwise compares what
+   * detection makes of concealed audio with what it makes of the audio that arrived.
+   */
+  readonly suppression: boolean;
 };
 
-/** The shares of one recording's plays that had a fault. */
-type Faulty = Readonly<Record<Ear, number>>;
+/** The shares of one recording's plays that had a fault, over either line. */
+type Faulty = readonly [number, number];
+
+type Compared = { readonly name: string; readonly line: Omit<Line, 'lost'> };
+
+const arrived: Compared = { name: 'arrived', line: { ear: 'arrived', isSuppressed: false } };
+const concealed: Compared = { name: 'concealed', line: { ear: 'concealed', isSuppressed: false } };
+const suppressed: Compared = { name: 'suppressed', line: { ear: 'arrived', isSuppressed: true } };
 
 /** The quantile of the normal distribution for 95 %. */
 const z = 1.96;
 
 /** Returns a table: one row for each kind of fault, and for the wrong answers of each class. */
-export async function compareEars(options: LossOptions, lossPercent: number): Promise<string[]> {
+export async function compareLines(options: LossOptions, lossPercent: number): Promise<string[]> {
+  const lines = [arrived, options.suppression ? suppressed : concealed] as const;
   const rows = new Map<string, Faulty[]>();
   let recording = 0;
   for (const manifest of options.manifests) {
@@ -32,7 +44,12 @@ export async function compareEars(options: LossOptions, lossPercent: number): Pr
       recording += 1;
       const lostIn = (seed: number) =>
         losses(lossPercent, options.burst, seededRandom(recording * options.seeds + seed));
-      for (const [name, faulty] of faultsIn(samples, truth, options.seeds, lostIn)) {
+      for (const [name, faulty] of faultsIn(
+        samples,
+        truth,
+        lines,
+        Array.from({ length: options.seeds }, (_, seed) => lostIn(seed)),
+      )) {
         rows.set(name, [...(rows.get(name) ?? []), faulty]);
       }
     }
@@ -41,7 +58,7 @@ export async function compareEars(options: LossOptions, lossPercent: number): Pr
   return [
     '',
     `${lossPercent} % lost, ${burst === 1 ? 'at random' : `${burst} in a row`}, ${seeds} seeds`,
-    row('share of calls', 'recordings', 'arrived', 'concealed', 'difference'),
+    row('share of calls', 'recordings', ...lines.map(({ name }) => name), 'difference'),
     ...[...rows.keys()].toSorted().map((name) => rowOf(name, rows.get(name) ?? [])),
   ];
 }
@@ -49,22 +66,21 @@ export async function compareEars(options: LossOptions, lossPercent: number): Pr
 function faultsIn(
   samples: Int16Array,
   truth: Truth,
-  seeds: number,
-  lostIn: (seed: number) => readonly boolean[],
+  lines: readonly [Compared, Compared],
+  losses: readonly (readonly boolean[])[],
 ): ReadonlyMap<string, Faulty> {
-  const counts = new Map<string, Record<Ear, number>>();
+  const counts = new Map<string, [number, number]>();
   const settings = settingsFrom({ timer: [] });
-  for (let seed = 0; seed < seeds; seed += 1) {
-    const lost = lostIn(seed);
-    for (const ear of ['arrived', 'concealed'] as const) {
-      const events = listenThroughLosses(samples, lost, ear, settings);
+  const durationMs = samples.length / 8;
+  for (const lost of losses) {
+    for (const index of [0, 1] as const) {
+      const events = listenOver({ ...lines[index].line, lost }, samples, settings);
       const verdict = verdictFrom(events);
-      const durationMs = samples.length / 8;
       const faults = faultsOf({ file: '', durationMs, events, verdict, truth });
       for (const [name, isFaulty] of judged(truth, faults)) {
-        const count = counts.get(name) ?? { arrived: 0, concealed: 0 };
+        const count = counts.get(name) ?? [0, 0];
         counts.set(name, count);
-        if (isFaulty) count[ear] += 1 / seeds;
+        if (isFaulty) count[index] += 1 / losses.length;
       }
     }
   }
@@ -90,20 +106,11 @@ function judged(truth: Truth, faults: readonly string[]): [name: string, isFault
 }
 
 function rowOf(name: string, recordings: readonly Faulty[]): string {
-  const changes = recordings.map(({ arrived, concealed }) => concealed - arrived);
-  const { mean, half } = interval(changes);
-  const share = (ear: Ear) => percent(interval(recordings.map((faulty) => faulty[ear])).mean);
-  const isWorse = mean - half > 0;
-  const isBetter = mean + half < 0;
+  const { mean, half } = interval(recordings.map(([before, after]) => after - before));
+  const share = (index: 0 | 1) => percent(interval(recordings.map((faulty) => faulty[index])).mean);
   const change = `${mean >= 0 ? '+' : ''}${percent(mean)} ± ${percent(half)}`;
-  const remark = isWorse ? ' worse' : isBetter ? ' better' : '';
-  return row(
-    name,
-    String(recordings.length),
-    share('arrived'),
-    share('concealed'),
-    `${change}${remark}`,
-  );
+  const remark = mean - half > 0 ? ' worse' : mean + half < 0 ? ' better' : '';
+  return `${row(name, String(recordings.length), share(0), share(1), change)}${remark}`;
 }
 
 /** Returns the mean, and half of its interval of 95 %, over recordings. */
