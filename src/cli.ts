@@ -15,6 +15,7 @@ import { CliError } from './cli/cli-error.ts';
 import { printConsoleLink } from './cli/console-command.ts';
 import type { DoctorOptions } from './cli/doctor-command.ts';
 import type { ListenOptions } from './cli/listen-command.ts';
+import { addRecordCommands } from './cli/rules/records.ts';
 import type { ReencryptOptions } from './cli/secrets-command.ts';
 import type { SipEngineOptions } from './cli/sip-engine-command.ts';
 import { addSoundCommands } from './cli/sounds.ts';
@@ -76,6 +77,7 @@ function createProgram(): Command {
   addEventCommands(program);
   addCallCommands(program, createContext);
   addSoundCommands(program, createContext);
+  addRecordCommands(program, createContext);
   addConsoleCommand(program);
   addAmdCommand(program, createContext);
   addProcessCommands(program);

@@ -258,6 +258,13 @@ const environment = z.object({
     .describe(
       'How long calls are kept. Their events and notifications are deleted a whole day at a time, so up to a day later.',
     ),
+  RECORD_RETENTION_DAYS: z.coerce
+    .number()
+    .min(0.01)
+    .default(1_826)
+    .describe(
+      'How long the records of calls are kept (src/rules/records.md), apart from the calls themselves. Default: five years, as 16 CFR 310.5 asks.',
+    ),
   CONTEXT_RETENTION_HOURS: z.coerce
     .number()
     .min(0.01)
@@ -463,6 +470,7 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     ownerId: `${nodeId}/${randomUUID().slice(0, 8)}`,
     retention: {
       eventDays: env.EVENT_RETENTION_DAYS,
+      recordDays: env.RECORD_RETENTION_DAYS,
       contextHours: env.CONTEXT_RETENTION_HOURS,
       historyDays: env.HISTORY_RETENTION_DAYS,
     },

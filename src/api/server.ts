@@ -28,6 +28,7 @@ import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout/dialout-route.ts';
 import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
+import { registerRecords } from './rules/record-routes.ts';
 import { registerRuleSets } from './rules/rule-routes.ts';
 import { registerSuppressions } from './rules/suppression-routes.ts';
 import type { ApiServices } from './services.ts';
@@ -79,6 +80,7 @@ const simpleRoutes = [
   registerSounds,
   registerRuleSets,
   registerSuppressions,
+  registerRecords,
 ];
 
 /** Requests are small, so a client that needs longer to send one usually does so on purpose. */

@@ -12,6 +12,7 @@ import type { SoundLibrary } from '../sounds/sound-store.ts';
 import type { AppDirectory } from '../store/apps/app-directory.ts';
 import type { BotDirectory } from '../store/apps/bot-directory.ts';
 import type { CallCheck, CallToCheck } from '../store/rules/call-checks.ts';
+import type { CallRecords } from '../store/rules/call-records.ts';
 import type { CurrentRules } from '../store/rules/current-rules.ts';
 import type { RuleSetStore } from '../store/rules/rule-sets.ts';
 import type { Suppressions } from '../store/rules/suppressions.ts';
@@ -81,6 +82,7 @@ export type ApiServices = {
     /** Says what the rules would decide about a call now. */
     check(call: CallToCheck): Promise<CallCheck>;
   };
+  readonly records: CallRecords;
   /** The checks that `/ready` runs. */
   readonly health: readonly HealthCheck[];
   /** The state of each server under the gateway, as `/ready` returns it. */

@@ -259,6 +259,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       suppressions: storage.suppressions,
       ...openRules(environment, storage, parts.events),
       suppressing: calls.suppressing,
+      records: storage.records,
       health: healthChecks({
         database: parts.servers,
         nats: parts.events,

@@ -16,6 +16,7 @@ import { createDataTables } from '../store/data-tables.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { createNodeDirectory } from '../store/nodes.ts';
 import { countForeignSecrets, createReencryption } from '../store/reencryption.ts';
+import { type CallRecords, createCallRecords } from '../store/rules/call-records.ts';
 import { createSuppressedCalls, type SuppressedCalls } from '../store/rules/suppressed-calls.ts';
 import { createSuppressionCheck } from '../store/rules/suppression-check.ts';
 import { createSuppressions, type Suppressions } from '../store/rules/suppressions.ts';
@@ -30,6 +31,7 @@ export type Storage = AdminStores & {
   readonly suppressions: Suppressions;
   readonly suppressedCalls: SuppressedCalls;
   readonly suppressionCheck: SuppressionCheck;
+  readonly records: CallRecords;
   /**
    * After a database sweep that found nothing, the next one may wait for up to this long, in ms.
    * This is 0 (no wait) if other processes write to the database too.
@@ -88,6 +90,7 @@ export async function openStorage({
     suppressions: createSuppressions(database),
     suppressedCalls: createSuppressedCalls(database.pool),
     suppressionCheck: createSuppressionCheck(database.pool, logger),
+    records: createCallRecords(database),
     maxRestMs: databaseUrl === undefined ? maxRestMs : 0,
   };
 }

@@ -11,6 +11,7 @@ import type { LateNodes } from '../recovery/late-nodes.ts';
 import type { Recovery } from '../recovery/recovery.ts';
 import { makeDays } from '../store/days.ts';
 import type { NodeStore } from '../store/nodes.ts';
+import { purgeRecords } from '../store/retention.ts';
 import type { Environment } from './environment.ts';
 import type { Notifier } from './notifier.ts';
 import type { Storage } from './storage.ts';
@@ -125,8 +126,10 @@ async function purge(
   { storage: { database, ledger }, nodes }: SweepParts,
   stopped: AbortSignal,
 ): Promise<void> {
-  const dayMs = 86_400_000;
+  const { eventDays, recordDays } = config.retention;
+  const daysAgo = (days: number) => new Date(clock.now().getTime() - days * 86_400_000);
   await makeDays(database.pool, logger, clock.now());
   await nodes.forgetLost();
-  await ledger.purge(new Date(clock.now().getTime() - config.retention.eventDays * dayMs), stopped);
+  await ledger.purge(daysAgo(eventDays), stopped);
+  await purgeRecords(database, daysAgo(recordDays), stopped);
 }

@@ -12,7 +12,7 @@ import type {
   NotificationView,
 } from '../interactions/call-queries.ts';
 import type { DeadLetter, ReplayedNotification } from '../notifier/dead-letters.ts';
-import { type JsonRequest, requestJson } from './http-json.ts';
+import { type JsonRequest, requestJson, requestParts } from './http-json.ts';
 
 /** Reads the calls and dead letters of a single bot, or of all bots that the app may use. */
 export type OverviewClient = {
@@ -65,6 +65,11 @@ export type GatewayClient = {
   readonly overview: (botId?: string) => OverviewClient;
   readonly bot: (botId: string) => BotClient;
   readonly sounds: SoundsClient;
+  /** Exports records. The parts arrive as they are read, so the file may have any length. */
+  readonly records: (
+    query: Readonly<Record<string, string>>,
+    interrupted: AbortSignal,
+  ) => Promise<AsyncIterable<Uint8Array>>;
 };
 
 /** Issues a JWT with this lifetime in seconds. */
@@ -93,6 +98,11 @@ export function createGatewayClient(httpUrl: string, tokens: TokenSource): Gatew
       ...botOperations(ask, pathOf(botId), botId),
     }),
     sounds: soundsClient(ask),
+    records: async (query, interrupted) =>
+      await requestParts(`${httpUrl}/api/public/records?${new URLSearchParams(query).toString()}`, {
+        headers: { auth: await tokens(tokenTtlS) },
+        signal: interrupted,
+      }),
   };
 }
 

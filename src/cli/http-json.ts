@@ -22,6 +22,11 @@ export type JsonRequest = {
   readonly file?: Buffer<ArrayBuffer>;
 };
 
+type Sent = Omit<JsonRequest, 'headers'> & {
+  readonly headers?: JsonRequest['headers'] | undefined;
+  readonly signal?: AbortSignal;
+};
+
 /**
  * Sends the request and returns the response. There's no need to validate the response, because the
  * gateway is part of the same program.
@@ -35,9 +40,36 @@ export async function requestJson<Answer>(url: string, request: JsonRequest = {}
   return JSON.parse(text) as Answer;
 }
 
+/**
+ * Sends a GET request and returns the response in parts, as they arrive.
+ *
+ * @throws CliError if the gateway is unreachable or responds with an error
+ */
+export async function requestParts(
+  url: string,
+  { headers, signal }: Pick<JsonRequest, 'headers'> & { readonly signal: AbortSignal },
+): Promise<AsyncIterable<Uint8Array>> {
+  // The time-out ends with the beginning of the response, because a file may take long.
+  const started = new AbortController();
+  const timer = setTimeout(() => started.abort(), timeoutMs);
+  try {
+    const response = await send(url, {
+      headers,
+      signal: AbortSignal.any([signal, started.signal]),
+    });
+    if (!response.ok) {
+      throw new CliError(describeErrorResponse(response.status, await response.text()));
+    }
+    if (response.body === null) throw new CliError('the gateway responded without a body');
+    return response.body;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 async function send(
   url: string,
-  { method = 'GET', headers, body, file }: JsonRequest,
+  { method = 'GET', headers, body, file, signal = AbortSignal.timeout(timeoutMs) }: Sent,
 ): Promise<Response> {
   try {
     return await fetch(url, {
@@ -49,7 +81,7 @@ async function send(
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(file === undefined ? {} : { body: file }),
-      signal: AbortSignal.timeout(timeoutMs),
+      signal,
     });
   } catch (error) {
     throw new CliError(`${new URL(url).origin} does not answer. ${notRunning}`, { cause: error });

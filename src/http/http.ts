@@ -48,7 +48,11 @@ export type Access = {
   readonly contentTypes?: readonly ContentType[];
 };
 
-export type ContentType = 'application/json' | 'text/csv' | 'text/event-stream';
+export type ContentType =
+  | 'application/json'
+  | 'application/x-ndjson'
+  | 'text/csv'
+  | 'text/event-stream';
 
 /** Authenticates the clients of the API. */
 export type Clients = {

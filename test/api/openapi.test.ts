@@ -67,6 +67,7 @@ describe('/openapi.json', () => {
       '["get","/api/public/calls/{callId}","getCallOfApp"]',
       '["get","/api/public/events","followEventsOfApp"]',
       '["get","/api/public/notifications","listDeadLettersOfApp"]',
+      '["get","/api/public/records","exportRecords"]',
       '["get","/api/public/rules","listRuleSets"]',
       '["get","/api/public/rules/{ruleSetName}","getRuleSet"]',
       '["get","/api/public/sounds","listSounds"]',
@@ -175,6 +176,7 @@ describe('/openapi.json', () => {
 function successOf(operationId: unknown): readonly string[] {
   const streams: unknown[] = ['followEvents', 'followEventsOfApp', 'followCall'];
   const lists: unknown[] = ['listCalls', 'listCallsOfApp'];
+  if (operationId === 'exportRecords') return ['application/x-ndjson', 'text/csv'];
   if (lists.includes(operationId)) return ['application/json', 'text/csv'];
   return streams.includes(operationId) ? ['text/event-stream'] : ['application/json'];
 }

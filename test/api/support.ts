@@ -72,6 +72,11 @@ const unused = () => Promise.reject(new Error('this service is not part of the t
 const noSuppressions: ApiServices['suppressions'] = {
   ...{ find: unused, list: unused, remove: unused, check: unused },
 };
+const noRecords: ApiServices['records'] = {
+  read: () => {
+    throw new Error('this service is not part of the test');
+  },
+};
 const noSounds: ApiServices['sounds'] = {
   ...{ list: unused, find: unused, remove: unused, put: unused },
 };
@@ -180,6 +185,7 @@ export async function startHarness(
     ruleSets: { list: unused, find: unused, put: unused, remove: unused },
     rules: { find: async () => undefined, check: unused },
     suppressing: { suppress: unused },
+    records: noRecords,
     health: [],
     servers: () => [],
     ...overrides,

@@ -115,7 +115,10 @@ export async function startRig(
     ...{ host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' },
     trustedProxies: ['127.0.0.1/32'],
   };
-  const config = { http, retention: { eventDays: 1, contextHours: 1, historyDays: 1 } };
+  const config = {
+    http,
+    retention: { eventDays: 1, recordDays: 1, contextHours: 1, historyDays: 1 },
+  };
   const companion = { config, database, secrets, bots, events, clock, logger };
   if (nats !== undefined) {
     await ensureStreams(events, config.retention);
@@ -167,6 +170,11 @@ export async function startRig(
       suppressions: { find: unused, list: unused, remove: unused, check: unused },
       ruleSets: { list: unused, find: unused, remove: unused, put: unused },
       rules: { find: unused, check: unused },
+      records: {
+        read: () => {
+          throw new Error('calls are not part of this rig');
+        },
+      },
       health: [],
       servers: () => [],
       ...(await options.services?.(companion, closers)),

@@ -38,13 +38,15 @@ with settled as (
 ), recorded as (
   insert into call_records (account_id, accepted_at, call_id, app_id, bot_id, trunk, number, target,
     caller, caller_name, dialed_at, ringing_at, answered_at, ended_at, outcome, reason_code, verdict,
-    campaign, time_zone, consent, evidence)
+    campaign, time_zone, consent, rule_set, rule_set_version, rule, ftc_outcome,
+    ofcom_outcome, evidence)
   select account_id, accepted_at, call_id, app_id, bot_id, trunk, ${calleeNumber.text},
     case when request #>> '{target,kind}' <> 'tel' or request #> '{target,ext}' is not null
       then request -> 'target' end,
     request ->> 'caller', request ->> 'callerName', dialed_at, ringing_at, answered_at, ended_at,
     coalesce(outcome, 'unknown'), reason_code, verdict, ${campaign.text}, request ->> 'timeZone',
-    request -> 'consent', evidence
+    request -> 'consent', rule_set, rule_set_version, rule, ftc_outcome,
+    ofcom_outcome, evidence
   from settled
   on conflict do nothing
 ), by_caller as (

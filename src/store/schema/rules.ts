@@ -57,6 +57,9 @@ create table call_records (
   rule_set text,
   rule_set_version integer,
   rule text,
+  -- As in calls: what the call means for the figures of its campaign.
+  ftc_outcome text,
+  ofcom_outcome text,
   -- The evidence of the call: src/calls/rules/evidence.ts.
   evidence jsonb,
   primary key (account_id, accepted_at, call_id)

@@ -37,7 +37,13 @@ async function answeredCall({
   const play = () =>
     call.media().observe({
       kind: 'playback',
-      report: { kind: 'started', playbackId: 'play-1', source: 'command', sound: 'sound:offer' },
+      report: {
+        kind: 'started',
+        sha256: '0a',
+        playbackId: 'play-1',
+        source: 'command',
+        sound: 'sound:offer',
+      },
     });
   return Object.assign(call, {
     greet: () => {

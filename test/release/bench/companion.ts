@@ -84,7 +84,7 @@ async function startOffhook(database: Database) {
       ...{ host: '127.0.0.1', port: 0, publicUrl: 'http://bench.example.com' },
       trustedProxies: [],
     },
-    retention: { eventDays: 30, contextHours: 24, historyDays: 30 },
+    retention: { eventDays: 30, recordDays: 30, contextHours: 24, historyDays: 30 },
   };
   const events = undefined as unknown as EventConnection;
   const dependencies = { config, database, secrets, bots, events, clock, logger: silentLogger };

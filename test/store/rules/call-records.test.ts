@@ -5,10 +5,11 @@ import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import type { CallStep } from '../../../src/calls/life/call-step.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { Settling } from '../../../src/store/outbox/settling.ts';
+import { purgeRecords } from '../../../src/store/retention.ts';
 import { acceptedCall, answeredEventOf, endEventOf } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';
 import { rowsIn } from '../../support/tables.ts';
-import { eachWithLedger, type LedgerRig } from '../ledger-rig.ts';
+import { eachWithLedger, type LedgerRig, tomorrow } from '../ledger-rig.ts';
 
 const at = (time: string): Date => new Date(`2026-03-01T${time}Z`);
 const endedAt = at('10:01:00.456');
@@ -76,6 +77,7 @@ describe.each(databaseKinds)('the record of a call on %s', (kind) => {
         ...{ outcome: 'completed', reason_code: 'Caller-disconnected' },
         ...{ verdict: 'amd_human_detected', campaign: 'autumn' },
         ...{ time_zone: null, consent: null, rule_set: null, rule_set_version: null, rule: null },
+        ...{ ftc_outcome: null, ofcom_outcome: null },
         evidence,
       },
     ]);
@@ -115,6 +117,47 @@ describe.each(databaseKinds)('the record of a call on %s', (kind) => {
     await settle(call, 'b');
 
     expect(await records()).toMatchObject([{ call_id: call.callId, outcome: 'completed' }]);
+  });
+
+  test('outlives the call, and is deleted after its own retention', async () => {
+    const call = await settled(acceptedCall());
+    const { database } = rig;
+    await database.pool.query('update calls set end_published_at = ended_at');
+    await database.pool.query('delete from notification_lanes');
+
+    await rig.ledger.purge(tomorrow);
+    expect(await rig.rowOf(call.callId)).toBeUndefined();
+    expect(await purgeRecords(database, call.acceptedAt)).toBe(0);
+    expect(await records()).toHaveLength(1);
+    expect(await purgeRecords(database, tomorrow)).toBe(1);
+    expect(await records()).toEqual([]);
+  });
+
+  test('is deleted in batches, which a stop of the process ends early', async () => {
+    await rig.database.pool.query(
+      `insert into call_records (account_id, accepted_at, call_id, app_id, bot_id, caller, ended_at, outcome)
+       select 'acme', $1::timestamptz - n * interval '1 s', 'call-' || n, 'app-1', 'st-1', '1', $1, 'busy'
+       from generate_series(0, 1200) n`,
+      [endedAt],
+    );
+    const stopped = AbortSignal.abort();
+
+    expect(await purgeRecords(rig.database, endedAt, stopped)).toBe(0);
+    expect(await purgeRecords(rig.database, endedAt)).toBe(1_200);
+    expect(await records()).toMatchObject([{ call_id: 'call-0' }]);
+  });
+
+  test('exists before a call can be purged, because an unsettled call is never purged', async () => {
+    const call = acceptedCall();
+    await rig.ledger.accept(call, {});
+    await rig.take(call.callId, 'a');
+    await rig.append('a', call, { ending: { event: endEventOf(call) } });
+    await rig.database.pool.query('delete from notification_lanes');
+
+    await rig.ledger.purge(tomorrow);
+    expect(await rig.rowOf(call.callId)).toBeDefined();
+    await settle(call);
+    expect(await records()).toHaveLength(1);
   });
 
   test('says when the first INVITE left, even if a later gateway carried the call', async () => {
