@@ -85,6 +85,7 @@ function programsOfTests() {
     // `script` gives the tests a terminal. Normally every Debian has this package.
     ['bsdutils', onPath('script')],
     ['python3', onPath('python3')],
+    ['tshark', onPath('tshark')],
   ];
 }
 
