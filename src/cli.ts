@@ -16,6 +16,7 @@ import { printConsoleLink } from './cli/console-command.ts';
 import type { DoctorOptions } from './cli/doctor-command.ts';
 import type { ListenOptions } from './cli/listen-command.ts';
 import { addRecordCommands } from './cli/rules/records.ts';
+import { addRuleCommands } from './cli/rules/rules.ts';
 import type { ReencryptOptions } from './cli/secrets-command.ts';
 import type { SipEngineOptions } from './cli/sip-engine-command.ts';
 import { addSoundCommands } from './cli/sounds.ts';
@@ -78,6 +79,7 @@ function createProgram(): Command {
   addCallCommands(program, createContext);
   addSoundCommands(program, createContext);
   addRecordCommands(program, createContext);
+  addRuleCommands(program, createContext);
   addConsoleCommand(program);
   addAmdCommand(program, createContext);
   addProcessCommands(program);

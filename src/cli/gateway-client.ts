@@ -1,6 +1,7 @@
 // The client that commands use for the public API. It authenticates with an app's tokens.
 
 import type { z } from 'zod';
+import type { dialoutCheckSchema } from '../api/dialout/dialout-schema.ts';
 import type { commandSchema } from '../calls/contract/command.ts';
 import type { DialoutAnswer } from '../calls/dialout-ports.ts';
 import { issueToken } from '../http/issue-token.ts';
@@ -36,6 +37,8 @@ export type CommandMembers = z.input<typeof commandSchema>;
 
 export type BotClient = OverviewClient & {
   dial(body: Readonly<Record<string, unknown>>): Promise<DialoutAnswer>;
+  /** Says what the calling rules would decide about a request now. */
+  check(body: Readonly<Record<string, unknown>>): Promise<DialoutCheck>;
   end(callId: string): Promise<{ readonly state: string }>;
   command(callId: string, command: CommandMembers): Promise<{ readonly commandId: string }>;
   context(callId: string): Promise<unknown>;
@@ -60,6 +63,24 @@ export type SoundsClient = {
   remove(name: string): Promise<unknown>;
 };
 
+export type DialoutCheck = z.output<typeof dialoutCheckSchema>;
+
+export type RuleSetView = {
+  readonly name: string;
+  readonly version: number;
+  readonly changedAt: string;
+  readonly changedByApp: string;
+  readonly document: object;
+};
+
+/** Manages the rule sets of the app's account. */
+export type RuleSetsClient = {
+  put(name: string, document: object): Promise<RuleSetView>;
+  list(): Promise<{ readonly ruleSets: readonly RuleSetView[] }>;
+  find(name: string, version: string | undefined): Promise<RuleSetView>;
+  remove(name: string): Promise<unknown>;
+};
+
 /** Without a bot, `overview` covers all bots that the app may use. */
 export type GatewayClient = {
   readonly overview: (botId?: string) => OverviewClient;
@@ -70,6 +91,7 @@ export type GatewayClient = {
     query: Readonly<Record<string, string>>,
     interrupted: AbortSignal,
   ) => Promise<AsyncIterable<Uint8Array>>;
+  readonly ruleSets: RuleSetsClient;
 };
 
 /** Issues a JWT with this lifetime in seconds. */
@@ -103,6 +125,7 @@ export function createGatewayClient(httpUrl: string, tokens: TokenSource): Gatew
         headers: { auth: await tokens(tokenTtlS) },
         signal: interrupted,
       }),
+    ruleSets: ruleSetsClient(ask),
   };
 }
 
@@ -112,6 +135,21 @@ function soundsClient(ask: Ask): SoundsClient {
     put: (name, file) => ask(sound(name), { method: 'PUT', file }),
     list: () => ask('/api/public/sounds'),
     remove: (name) => ask(sound(name), { method: 'DELETE' }),
+  };
+}
+
+function ruleSetsClient(ask: Ask): RuleSetsClient {
+  const ruleSet = (name: string) => `/api/public/rules/${encodeURIComponent(name)}`;
+  return {
+    put: (name, document) => ask(ruleSet(name), { method: 'PUT', body: document }),
+    list: () => ask('/api/public/rules'),
+    find: (name, version) =>
+      ask(
+        version === undefined
+          ? ruleSet(name)
+          : `${ruleSet(name)}?version=${encodeURIComponent(version)}`,
+      ),
+    remove: (name) => ask(ruleSet(name), { method: 'DELETE' }),
   };
 }
 
@@ -132,12 +170,10 @@ function botOperations(
   botId: string,
 ): Omit<BotClient, keyof OverviewClient> {
   const call = (callId: string): string => `${base}/calls/${encodeURIComponent(callId)}`;
+  const dialout = `/api/1.1/public/bot/${encodeURIComponent(botId)}/V2/contactcenter/dialout`;
   return {
-    dial: (body) =>
-      ask(`/api/1.1/public/bot/${encodeURIComponent(botId)}/V2/contactcenter/dialout`, {
-        method: 'POST',
-        body: { botId, ...body },
-      }),
+    dial: (body) => ask(dialout, { method: 'POST', body: { botId, ...body } }),
+    check: (body) => ask(`${dialout}?check=true`, { method: 'POST', body: { botId, ...body } }),
     end: (callId) => ask(call(callId), { method: 'DELETE' }),
     command: (callId, command) =>
       ask(`${call(callId)}/commands`, { method: 'POST', body: command }),

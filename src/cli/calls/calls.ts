@@ -21,7 +21,7 @@ import type {
 import type { SummaryOptions } from './summary-command.ts';
 
 /** The default bot of `offhook call`. The dev app may use every bot. */
-const defaultBot = 'dev-bot';
+export const defaultBot = 'dev-bot';
 
 // We don't load a module until its command runs, so no command loads another command's code.
 const callsCommands = () => import('./calls-command.ts');
@@ -61,7 +61,11 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
     .addOption(repeatable('--timer <name=ms>', 'detection timer, e.g. noSpeechTimeoutMs=3000'))
     .option('--threshold-word-count <number>', 'strict rule: this many words are a machine')
     .option('--metadata <json>', 'JSON object for the bot, stored in the context of the call')
-    .option('--campaign <name>', 'campaign that the call belongs to');
+    .option('--campaign <name>', 'campaign that the call belongs to')
+    .option('--rules <name>', 'rule set of the call (default: default)')
+    .option('--time-zone <zone>', 'IANA time zone of the person')
+    .option('--consent <basis>', 'written, verbal, existing-relationship or other')
+    .option('--consent-at <time>', 'when the consent was given, ISO 8601 (default: now)');
   withPlans(withStream(call))
     .option('--bot <id>', 'bot that handles the call', defaultBot)
     .option('--app <id>', 'app to act as (default: the dev app)')

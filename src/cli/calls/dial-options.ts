@@ -19,6 +19,12 @@ export type DialOptions = {
   readonly maxDuration?: string;
   readonly metadata?: string;
   readonly campaign?: string;
+  readonly rules?: string;
+  readonly timeZone?: string;
+  /** Basis of the consent, e.g. `written`. */
+  readonly consent?: string;
+  /** When the consent was given. Default: now. */
+  readonly consentAt?: string;
   /** `Name: value` */
   readonly header?: readonly string[];
   /** `name=ms` */
@@ -64,6 +70,9 @@ export function dialRequest(
     maxDurationMs: maxDuration === undefined ? undefined : readDurationMs(maxDuration),
     metadata: metadata === undefined ? undefined : readMetadata(metadata),
     campaign: options.campaign,
+    rules: options.rules,
+    timeZone: options.timeZone,
+    consent: buildConsent(options),
     notifyHeaders: header.length === 0 ? undefined : readHeaders(header),
     timers: timer.length === 0 ? undefined : readTimers(timer),
     thresholdWordCount:
@@ -74,6 +83,12 @@ export function dialRequest(
     bridge: buildBridge(options),
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+function buildConsent({ consent: basis, consentAt }: DialOptions) {
+  if (basis !== undefined) return { basis, at: consentAt ?? new Date().toISOString() };
+  if (consentAt !== undefined) throw new CliError('--consent-at needs --consent');
+  return undefined;
 }
 
 /**
