@@ -5,6 +5,8 @@ import { settingsFor } from '../support/observed.ts';
 import { message, PlannedLine, voicemail } from '../support/planned-line.ts';
 import { remote, SessionBench } from '../support/session-bench.ts';
 
+const oneSecond = 50;
+
 describe('a session', () => {
   test('is not quiet while it plays a sound, but is quiet with detection alone', () => {
     const bench = new SessionBench();
@@ -14,6 +16,7 @@ describe('a session', () => {
     // The first packet determines how long later packets are held.
     expect(bench.session.isQuiet).toBe(false);
     bench.hear(1);
+    bench.tick(oneSecond);
     expect(bench.session.isQuiet).toBe(true);
 
     const mulaw = new Uint8Array(320);
@@ -24,11 +27,25 @@ describe('a session', () => {
     expect(bench.session.isQuiet).toBe(false);
     bench.tick(1);
     expect(bench.session.isQuiet).toBe(false);
-    bench.tick(2);
+    bench.tick(2 + oneSecond);
     expect(bench.session.isQuiet).toBe(true);
   });
 
-  test('is not quiet while it sends keys, until the pause after the last one', () => {
+  test('is not quiet in the first second, in which every tick sends silence, unless on hold', () => {
+    const bench = new SessionBench(undefined, 10);
+    bench.session.applyRemote(remote, 'answer');
+    bench.hear(1);
+    bench.tick(oneSecond - 2);
+    expect(bench.sent).toHaveLength(oneSecond - 1);
+    expect(bench.session.isQuiet).toBe(false);
+    bench.session.applyRemote({ ...remote, weSend: false }, 'answer');
+    expect(bench.session.isQuiet).toBe(true);
+    bench.session.applyRemote(remote, 'answer');
+    bench.tick(oneSecond + 10);
+    expect(bench.session.isQuiet).toBe(true);
+  });
+
+  test('is not quiet while it sends keys, and in the second after the last one', () => {
     const bench = new SessionBench();
     bench.session.applyRemote(remote, 'answer');
     bench.session.execute({
@@ -38,7 +55,7 @@ describe('a session', () => {
     expect(bench.session.isQuiet).toBe(false);
     bench.tick(5);
     expect(bench.session.isQuiet).toBe(false);
-    bench.tick(10);
+    bench.tick(10 + oneSecond);
     expect(bench.session.isQuiet).toBe(true);
   });
 
@@ -47,6 +64,7 @@ describe('a session', () => {
     line.hear(new Int16Array(160));
     expect(line.bench.session.isQuiet).toBe(false);
     line.bench.session.abandonPlans();
+    line.bench.tick(oneSecond);
     expect(line.bench.session.isQuiet).toBe(true);
   });
 });
