@@ -30,6 +30,7 @@ import {
 } from './far-end-media.ts';
 import { optionsOf } from './options.ts';
 import { threadCpuMs } from './process-usage.ts';
+import { receivedAudioUs } from './received-audio.ts';
 
 const settings = { timers: defaultAmdTimers };
 /**
@@ -104,6 +105,10 @@ function detectorAlone(recordings: readonly Int16Array[]): void {
     `${inTurn} calls in turn, CPU time per frame, µs`,
     best(() => callsInTurn(framesOf)).toFixed(2),
   );
+  const received = recordings.slice(0, runs).map(receivedAudioUs);
+  const fastest = (part: 'whole' | 'lost') => Math.min(...received.map((us) => us[part]));
+  print('jitter buffer, CPU time per frame, µs', fastest('whole').toFixed(2));
+  print('  to conceal a lost frame', fastest('lost').toFixed(2));
 }
 
 /**
