@@ -101,7 +101,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   bots: ['store'],
   call_legs: ['store'],
   call_records: ['store'],
-  call_captures: ['capture'],
+  call_captures: ['capture', 'store'],
   console_links: ['console'],
   console_sessions: ['console'],
   call_events: ['interactions', 'live', 'notifier', 'store'],

@@ -28,6 +28,7 @@ import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout/dialout-route.ts';
 import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
+import { registerPersons } from './rules/person-routes.ts';
 import { registerRecords } from './rules/record-routes.ts';
 import { registerRuleSets } from './rules/rule-routes.ts';
 import { registerSuppressions } from './rules/suppression-routes.ts';
@@ -81,6 +82,7 @@ const simpleRoutes = [
   registerRuleSets,
   registerSuppressions,
   registerRecords,
+  registerPersons,
 ];
 
 /** Requests are small, so a client that needs longer to send one usually does so on purpose. */

@@ -14,6 +14,7 @@ import type { BotDirectory } from '../store/apps/bot-directory.ts';
 import type { CallCheck, CallToCheck } from '../store/rules/call-checks.ts';
 import type { CallRecords } from '../store/rules/call-records.ts';
 import type { CurrentRules } from '../store/rules/current-rules.ts';
+import type { RemovedPerson } from '../store/rules/person-removal.ts';
 import type { RuleSetStore } from '../store/rules/rule-sets.ts';
 import type { Suppressions } from '../store/rules/suppressions.ts';
 
@@ -83,6 +84,10 @@ export type ApiServices = {
     check(call: CallToCheck): Promise<CallCheck>;
   };
   readonly records: CallRecords;
+  readonly persons: {
+    /** Removes what is stored about the calls to a number, given as E.164 digits. */
+    remove(accountId: string, number: string): Promise<RemovedPerson>;
+  };
   /** The checks that `/ready` runs. */
   readonly health: readonly HealthCheck[];
   /** The state of each server under the gateway, as `/ready` returns it. */

@@ -27,6 +27,7 @@ import { createMediaPort, type MediaGateway } from '../media/media-port.ts';
 import { addressProblem } from '../media/rtp/rtp-sockets.ts';
 import { createDeadLetters } from '../notifier/dead-letters.ts';
 import { publicServers } from '../servers/server-line.ts';
+import { createPersonRemoval } from '../store/rules/person-removal.ts';
 import type { CallWatcher } from '../terminal/call-lines.ts';
 import { type Calls, type OpenParts, openCalls } from './calls.ts';
 import { openCaptures } from './captures.ts';
@@ -38,6 +39,7 @@ import { reachableUrls } from './late-nodes.ts';
 import { networksOpenTo } from './networks.ts';
 import { openNode } from './nodes.ts';
 import { openNotifier } from './notifier.ts';
+import { createPersons } from './persons.ts';
 import { openRules } from './rules.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
 import { openServers, type Servers } from './servers.ts';
@@ -260,6 +262,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       ...openRules(environment, storage, parts.events),
       suppressing: calls.suppressing,
       records: storage.records,
+      persons: createPersons(createPersonRemoval(storage.database), parts.events.connection),
       health: healthChecks({
         database: parts.servers,
         nats: parts.events,

@@ -20,11 +20,24 @@ export type CallAddress = {
 
 /** @throws RangeError if a token isn't valid in a subject, although the API should have checked */
 export function callSubject(prefix: string, address: CallAddress, type: CallEventType): string {
-  const tokens = [address.accountId, address.botId, address.callId];
+  return `${subjectOfCall(prefix, address)}.${type}`;
+}
+
+/**
+ * Returns the wildcard for all events of a call.
+ *
+ * @throws RangeError if a token isn't valid in a subject
+ */
+export function callSubjects(prefix: string, address: CallAddress): string {
+  return `${subjectOfCall(prefix, address)}.*`;
+}
+
+function subjectOfCall(prefix: string, { accountId, botId, callId }: CallAddress): string {
+  const tokens = [accountId, botId, callId];
   for (const part of tokens) {
     if (!isSubjectToken(part)) throw new RangeError('not a subject token');
   }
-  return `${prefix}.call.${tokens.join('.')}.${type}`;
+  return `${prefix}.call.${tokens.join('.')}`;
 }
 
 /** @throws RangeError if a token isn't valid in a subject */

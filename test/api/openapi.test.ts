@@ -48,6 +48,7 @@ describe('/openapi.json', () => {
 
     expect(operations.sort()).toEqual([
       '["delete","/api/public/bot/{botId}/calls/{callId}","endCall"]',
+      '["delete","/api/public/persons/{number}","deletePerson"]',
       '["delete","/api/public/rules/{ruleSetName}","deleteRuleSet"]',
       '["delete","/api/public/sounds/{soundName}","deleteSound"]',
       '["delete","/api/public/suppressions/{number}","deleteSuppression"]',

@@ -186,6 +186,7 @@ export async function startHarness(
     rules: { find: async () => undefined, check: unused },
     suppressing: { suppress: unused },
     records: noRecords,
+    persons: { remove: unused },
     health: [],
     servers: () => [],
     ...overrides,

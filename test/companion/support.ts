@@ -175,6 +175,7 @@ export async function startRig(
           throw new Error('calls are not part of this rig');
         },
       },
+      persons: { remove: unused },
       health: [],
       servers: () => [],
       ...(await options.services?.(companion, closers)),

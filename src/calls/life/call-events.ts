@@ -161,7 +161,7 @@ function completedMembers(progress: CallProgress, answeredAt: Date, endedAt: Dat
  * Returns the id of the call's conversation session. The id is derived from the call id, so every
  * process gets the same one.
  */
-export function sessionIdOf(call: CallIdentity): string {
+export function sessionIdOf(call: Pick<CallIdentity, 'callId'>): string {
   return `ss-${call.callId.replace(/^call-/, '')}`;
 }
 
