@@ -1,5 +1,5 @@
-// Deleting a person, on a real database and a real NATS server: no table, stream or bucket holds the
-// number afterwards, apart from the records and the suppression.
+// Deleting a person, on a real database and a real NATS server: afterwards only the records and the
+// suppression hold the number, in any table, stream or bucket.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { createPersons } from '../../../src/app/persons.ts';
