@@ -8,6 +8,7 @@ import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-
 import type { Config } from '../config.ts';
 import { registerAliveRoute } from '../http/alive-route.ts';
 import { createAuthenticator } from '../http/auth.ts';
+import { limitBodyTime } from '../http/body-time.ts';
 import { type ClientFaults, createClientFaults } from '../http/client-faults.ts';
 import { closeInTime } from '../http/closing.ts';
 import { registerDocsPage } from '../http/docs-page.ts';
@@ -30,6 +31,7 @@ import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
 import { registerPersons } from './rules/person-routes.ts';
 import { registerRecords } from './rules/record-routes.ts';
+import { registerSuppressionImport } from './rules/import-route.ts';
 import { registerRuleSets } from './rules/rule-routes.ts';
 import { registerSuppressions } from './rules/suppression-routes.ts';
 import type { ApiServices } from './services.ts';
@@ -48,7 +50,10 @@ export type ApiServerOptions = {
   readonly isDraining?: () => boolean;
   /** Answers other nodes' questions whether this process is alive (`src/http/alive-route.ts`). */
   readonly isAlive?: (question: unknown) => object | undefined;
-  /** Maximum time for receiving a request, from its first byte to its last. Default: 10,000. */
+  /**
+   * Maximum time for receiving a request's headers, and then for its body, except for an import.
+   * Default: 10,000.
+   */
   readonly requestTimeoutMs?: number;
   /** Registers other modules' routes, which use the same authentication. */
   readonly areas?: readonly RegisterRoutes[];
@@ -83,6 +88,7 @@ const simpleRoutes = [
   registerSuppressions,
   registerRecords,
   registerPersons,
+  registerSuppressionImport,
 ];
 
 /** Requests are small, so a client that needs longer to send one usually does so on purpose. */
@@ -95,7 +101,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   const faults = createClientFaults(logger);
   const base = fastify({
     ...serverLimits,
-    requestTimeout,
+    // Node can't exempt a single request, so `limitBodyTime` bounds the bodies instead.
+    requestTimeout: 0,
     routerOptions: { maxParamLength },
     // The client's address is the last address in X-Forwarded-For that doesn't belong to a proxy.
     trustProxy: config.http.trustedProxies.length > 0 && [...config.http.trustedProxies],
@@ -118,6 +125,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   answerErrors(server, faults, logger);
   observe(server, logger, metrics);
   closeInTime(server);
+  limitBodyTime(server.server, requestTimeout, faults.refuse);
   if (isDraining !== undefined) server.addHook('onRequest', closeWhileDraining(isDraining));
   faults.watch(server);
   server.addHook('preValidation', rejectBadQuery);

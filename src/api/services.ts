@@ -67,7 +67,7 @@ export type ApiServices = {
   readonly streams: StreamServices;
   readonly sounds: SoundLibrary;
   readonly suppressions: Omit<Suppressions, 'put'>;
-  readonly suppressing: Pick<Suppressing, 'suppress'>;
+  readonly suppressing: Suppressing;
   readonly ruleSets: RuleSetStore;
   readonly rules: {
     /**

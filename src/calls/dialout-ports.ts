@@ -130,6 +130,12 @@ export type Suppressing = {
     suppression: Suppression,
   ): Promise<readonly CallId[]>;
   /**
+   * Stores suppressions by address, without cancelling calls.
+   *
+   * @returns the number of suppressions that were replaced
+   */
+  store(app: SuppressingApp, suppressions: ReadonlyMap<string, Suppression>): Promise<number>;
+  /**
    * Cancels the account's unanswered calls to all suppressed addresses, after an import has stored
    * many of them. Resolves like `suppress`.
    */

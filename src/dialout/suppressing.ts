@@ -18,7 +18,7 @@ type RingingCall = { readonly callId: CallId; readonly ownerId: string };
 
 export type SuppressingPorts = {
   readonly store: {
-    put(app: SuppressingApp, suppressions: ReadonlyMap<string, Suppression>): Promise<unknown>;
+    put(app: SuppressingApp, suppressions: ReadonlyMap<string, Suppression>): Promise<number>;
   };
   readonly calls: {
     ringing(accountId: string, address?: string): Promise<readonly RingingCall[]>;
@@ -76,6 +76,7 @@ export function createSuppressing(
       await store.put(app, new Map([[address, suppression]]));
       return await cancel(app.accountId, address);
     },
+    store: (app, suppressions) => store.put(app, suppressions),
     cancelSuppressed: (accountId) => cancel(accountId),
     cancelHere,
   };

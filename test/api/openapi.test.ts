@@ -80,6 +80,7 @@ describe('/openapi.json', () => {
       '["post","/api/public/bot/{botId}/calls/{callId}/commands","commandCall"]',
       '["post","/api/public/bot/{botId}/notifications/replay","replayNotifications"]',
       '["post","/api/public/bot/{botId}/notifications/{eventId}/replay","replayNotification"]',
+      '["post","/api/public/suppressions","importSuppressions"]',
       '["post","/api/public/suppressions/check","checkSuppressions"]',
       '["put","/api/public/rules/{ruleSetName}","putRuleSet"]',
       '["put","/api/public/sounds/{soundName}","putSound"]',

@@ -166,7 +166,7 @@ export async function startRig(
         callOf: async () => undefined,
       },
       sounds: { list: unused, find: unused, remove: unused, put: unused },
-      suppressing: { suppress: unused },
+      suppressing: { suppress: unused, store: unused, cancelSuppressed: unused },
       suppressions: { find: unused, list: unused, remove: unused, check: unused },
       ruleSets: { list: unused, find: unused, remove: unused, put: unused },
       rules: { find: unused, check: unused },

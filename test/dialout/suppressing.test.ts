@@ -25,6 +25,7 @@ function open(ringing: readonly Ringing[], { endsOnCancel = true } = {}) {
       store: {
         put: async (by, suppressions) => {
           log.push(`put ${[...suppressions.keys()].join()} for ${by.accountId}`);
+          return 0;
         },
       },
       calls: {

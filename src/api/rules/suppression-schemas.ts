@@ -43,6 +43,9 @@ export const suppressionBody = z
   .strictObject(suppressionMembers)
   .meta({ id: 'SuppressionRequest', examples: [{ reason: 'opt-out', source: 'web form' }] });
 
+/** One line of an import. */
+export const importedSuppression = z.strictObject({ number: numberText, ...suppressionMembers });
+
 const suppressionExample = {
   number: '+12025550110',
   reason: 'opt-out' as const,

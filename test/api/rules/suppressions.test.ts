@@ -23,6 +23,8 @@ const harness = forEachTest(() =>
         await createSuppressions(database).put(by, new Map([[address, suppression]]));
         return left;
       },
+      store: (by, suppressions) => createSuppressions(database).put(by, suppressions),
+      cancelSuppressed: async () => left,
     },
   }),
 );
