@@ -1,7 +1,10 @@
 // Calling rules on a running gateway: the command line, and requests that a rule set refuses.
 
-import { writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import {
   checkRules,
@@ -14,6 +17,7 @@ import { printedBy } from '../cli/support.ts';
 import { makeDataDir, startGateway } from '../support/gateway-process.ts';
 import { forSuite } from '../support/opened.ts';
 
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = forSuite(makeDataDir);
 const gateway = forSuite(
   () => startGateway(folder.path),
@@ -72,6 +76,21 @@ describe('offhook rules', () => {
     await remove('night');
     expect(await gateway.dialer.list()).toMatchObject({ body: { calls: [] } });
   });
+});
+
+test('the commands of the page work as written', async () => {
+  const page = await readFile(`${root}/src/rules/README.md`, 'utf8');
+  const [, block = ''] = /^```sh\n(.*?)^```/ms.exec(page) ?? [];
+  const npx = `npx() { shift; '${process.execPath}' '${root}/dist/cli.js' "$@"; }`;
+  const { stdout } = await promisify(execFile)('bash', ['-ec', `${npx}\n${block}`], {
+    cwd: folder.path,
+    env: { PATH: process.env['PATH'], DATA_DIR: folder.path },
+  });
+
+  expect(stdout).toMatch(/^default {2}version \d+/);
+  expect(stdout).toMatch(/\npermitted \(default \d+; America\/New_York\)\n/);
+  expect(stdout).toContain('"until": "24:00"');
+  expect(stdout).toMatch(/\nremoved default\n$/);
 });
 
 test('a change applies to the next request', async () => {
