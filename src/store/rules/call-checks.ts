@@ -1,11 +1,13 @@
 // Says what the calling rules would decide about a call now, for `POST …/dialout?check=true`. Reads
 // without locks, and changes nothing.
 
-import type { DialoutRequest } from '../../calls/call-types.ts';
-import { calledNumberOf } from '../../calls/rules/suppression.ts';
-import { callZones, type Decision, decide } from '../../rules/decide.ts';
+import type { DialoutRequest, DialTarget } from '../../calls/call-types.ts';
+import { calledNumberOf, suppressedAddressOf } from '../../calls/rules/suppression.ts';
+import { type CallFacts, callZones, type Decision, decide } from '../../rules/decide.ts';
 import type { Queries } from '../queries.ts';
+import { sql } from '../sql.ts';
 import { type CurrentRules, readRules } from './current-rules.ts';
+import { inForce } from './suppressions.ts';
 
 export type CallToCheck = {
   readonly accountId: string;
@@ -20,20 +22,38 @@ export type CallCheck = {
 };
 
 export async function checkCall(
-  sql: Queries,
+  queries: Queries,
   { accountId, request }: CallToCheck,
   now: Date,
 ): Promise<CallCheck> {
   const { rules, timeZone, target } = request;
   const call = { accountId, ...(rules === undefined ? {} : { rules }) };
-  const ruleSet = (await readRules(sql, [call], { deleted: 'omit' }))(call);
+  const ruleSet = (await readRules(queries, [call], { deleted: 'omit' }))(call);
   const number = calledNumberOf(target);
+  const suppression = await readSuppression(queries, accountId, target);
   const facts = {
     attemptedAt: [],
+    ...(suppression === undefined ? {} : { suppression }),
     ...(number === undefined ? {} : { number }),
     ...(timeZone === undefined ? {} : { timeZone }),
   };
   const hours = ruleSet?.rules.hours;
   const zones = number === undefined ? undefined : callZones(hours, number, timeZone);
   return { decision: decide(ruleSet?.rules, facts, now), ruleSet, timeZones: zones ?? [] };
+}
+
+async function readSuppression(
+  queries: Queries,
+  accountId: string,
+  target: DialTarget,
+): Promise<CallFacts['suppression']> {
+  const address = suppressedAddressOf(target);
+  if (address === undefined) return undefined;
+  const { rows } = await queries.query<{ until: Date | null }>(
+    sql`select until from suppressions
+      where account_id = ${accountId} and address = ${address} and ${inForce}`,
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return row.until === null ? {} : { until: row.until };
 }

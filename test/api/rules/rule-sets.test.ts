@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { checkCall } from '../../../src/store/rules/call-checks.ts';
 import { createRuleBook } from '../../../src/store/rules/rule-book.ts';
 import { createRuleSetStore } from '../../../src/store/rules/rule-sets.ts';
+import { createSuppressions } from '../../../src/store/rules/suppressions.ts';
 import { openTestDatabase, type TestDatabase } from '../../support/databases.ts';
 import {
   apps,
@@ -296,6 +297,24 @@ describe('a dial-out request with check=true', () => {
       ruleSetVersion: version,
       timeZones: ['UTC'],
     });
+  });
+
+  test('names a suppression, also without a rule set', async () => {
+    const suppressions = createSuppressions(database);
+    const until = new Date(Date.now() + 3_600_000);
+    const suppression = { reason: 'opt-out', source: 'phone', until } as const;
+    await suppressions.put(ruler, new Map([['+12025550110', suppression]]));
+
+    for (const target of ['tel:+12025550110', 'sip:+12025550110@pbx.example.com']) {
+      expect((await check({ target })).json()).toMatchObject({
+        permitted: false,
+        rule: 'suppressed',
+        notBefore: until.toISOString(),
+      });
+    }
+
+    await suppressions.remove(ruler.accountId, '+12025550110');
+    expect((await check({})).json()).toMatchObject({ permitted: true });
   });
 
   test('reports what is not valid, as without it', async () => {
