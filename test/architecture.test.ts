@@ -102,6 +102,8 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   call_legs: ['store'],
   call_records: ['store'],
   call_captures: ['capture', 'store'],
+  campaigns: ['store'],
+  campaign_totals: ['store'],
   console_links: ['console'],
   console_sessions: ['console'],
   call_events: ['interactions', 'live', 'notifier', 'store'],

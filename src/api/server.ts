@@ -30,6 +30,7 @@ import { registerDialout } from './dialout/dialout-route.ts';
 import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
 import { registerPersons } from './rules/person-routes.ts';
+import { registerCampaigns } from './rules/campaign-routes.ts';
 import { registerRecords } from './rules/record-routes.ts';
 import { registerSuppressionImport } from './rules/import-route.ts';
 import { registerRuleSets } from './rules/rule-routes.ts';
@@ -89,6 +90,7 @@ const simpleRoutes = [
   registerRecords,
   registerPersons,
   registerSuppressionImport,
+  registerCampaigns,
 ];
 
 /** Requests are small, so a client that needs longer to send one usually does so on purpose. */

@@ -13,6 +13,7 @@ import type { AppDirectory } from '../store/apps/app-directory.ts';
 import type { BotDirectory } from '../store/apps/bot-directory.ts';
 import type { CallCheck, CallToCheck } from '../store/rules/call-checks.ts';
 import type { CallRecords } from '../store/rules/call-records.ts';
+import type { Campaigns } from '../store/rules/campaigns.ts';
 import type { CurrentRules } from '../store/rules/current-rules.ts';
 import type { RemovedPerson } from '../store/rules/person-removal.ts';
 import type { RuleSetStore } from '../store/rules/rule-sets.ts';
@@ -88,6 +89,7 @@ export type ApiServices = {
     /** Removes what is stored about the calls to a number, given as E.164 digits. */
     remove(accountId: string, number: string): Promise<RemovedPerson>;
   };
+  readonly campaigns: Campaigns;
   /** The checks that `/ready` runs. */
   readonly health: readonly HealthCheck[];
   /** The state of each server under the gateway, as `/ready` returns it. */

@@ -263,6 +263,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       suppressing: calls.suppressing,
       records: storage.records,
       persons: createPersons(createPersonRemoval(storage.database), parts.events.connection),
+      campaigns: storage.campaigns,
       health: healthChecks({
         database: parts.servers,
         nats: parts.events,

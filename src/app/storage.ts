@@ -17,6 +17,7 @@ import { type Database, openDatabase } from '../store/database.ts';
 import { createNodeDirectory } from '../store/nodes.ts';
 import { countForeignSecrets, createReencryption } from '../store/reencryption.ts';
 import { type CallRecords, createCallRecords } from '../store/rules/call-records.ts';
+import { type Campaigns, createCampaigns } from '../store/rules/campaigns.ts';
 import { createSuppressedCalls, type SuppressedCalls } from '../store/rules/suppressed-calls.ts';
 import { createSuppressionCheck } from '../store/rules/suppression-check.ts';
 import { createSuppressions, type Suppressions } from '../store/rules/suppressions.ts';
@@ -32,6 +33,7 @@ export type Storage = AdminStores & {
   readonly suppressedCalls: SuppressedCalls;
   readonly suppressionCheck: SuppressionCheck;
   readonly records: CallRecords;
+  readonly campaigns: Campaigns;
   /**
    * After a database sweep that found nothing, the next one may wait for up to this long, in ms.
    * This is 0 (no wait) if other processes write to the database too.
@@ -91,6 +93,7 @@ export async function openStorage({
     suppressedCalls: createSuppressedCalls(database.pool),
     suppressionCheck: createSuppressionCheck(database.pool, logger),
     records: createCallRecords(database),
+    campaigns: createCampaigns(database),
     maxRestMs: databaseUrl === undefined ? maxRestMs : 0,
   };
 }

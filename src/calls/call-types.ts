@@ -99,6 +99,11 @@ export type DialoutRequest = CallerDetails & {
   /** Only with `machineDetection: detect`. */
   readonly voicemail?: RequestedVoicemail;
   readonly screening?: RequestedScreening;
+  /**
+   * A sound (`sound:<name>` or a URL) for a person to whom nobody was connected in time. The call
+   * ends after it.
+   */
+  readonly abandonedSound?: string;
   /** The plan to connect the person to an agent. */
   readonly bridge?: TransferPlan;
   /**

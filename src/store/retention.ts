@@ -99,6 +99,10 @@ const recordStatement = `
 delete from call_records where ctid = any(array(
   select ctid from call_records where accepted_at < $1 limit ${batchRows}))`;
 
+const campaignTotalsStatement = `
+delete from campaign_totals where ctid = any(array(
+  select ctid from campaign_totals where slot < $1 order by slot limit ${batchRows}))`;
+
 const messageStatement = `
 delete from messages where (account_id, bot_id, message_id) in (
   select account_id, bot_id, message_id from messages
@@ -241,7 +245,8 @@ export async function purgeRecords(
   stopped?: AbortSignal,
 ): Promise<number> {
   const records = await deleteAll(database, recordStatement, before, stopped);
-  if (records > 0) await vacuum(database, ['call_records']);
+  const totals = await deleteAll(database, campaignTotalsStatement, before, stopped);
+  if (records + totals > 0) await vacuum(database, ['call_records', 'campaign_totals']);
   return records;
 }
 

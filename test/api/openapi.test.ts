@@ -67,6 +67,8 @@ describe('/openapi.json', () => {
       '["get","/api/public/calls/summary","summarizeCallsOfApp"]',
       '["get","/api/public/calls/{callId}","getCallOfApp"]',
       '["get","/api/public/events","followEventsOfApp"]',
+      '["get","/api/public/campaigns","listCampaigns"]',
+      '["get","/api/public/campaigns/{campaign}","getCampaign"]',
       '["get","/api/public/notifications","listDeadLettersOfApp"]',
       '["get","/api/public/records","exportRecords"]',
       '["get","/api/public/rules","listRuleSets"]',

@@ -182,6 +182,7 @@ export async function startHarness(
     },
     sounds: noSounds,
     suppressions: noSuppressions,
+    campaigns: { list: unused, find: unused },
     ruleSets: { list: unused, find: unused, put: unused, remove: unused },
     rules: { find: async () => undefined, check: unused },
     records: noRecords,

@@ -168,6 +168,7 @@ export async function startRig(
       sounds: { list: unused, find: unused, remove: unused, put: unused },
       suppressing: { suppress: unused, store: unused, cancelSuppressed: unused },
       suppressions: { find: unused, list: unused, remove: unused, check: unused },
+      campaigns: { list: unused, find: unused },
       ruleSets: { list: unused, find: unused, remove: unused, put: unused },
       rules: { find: unused, check: unused },
       records: {

@@ -79,7 +79,7 @@ export type ScriptOptions = {
   /** How the call sounded. Default: nothing was heard. `never`: the media doesn't say. */
   readonly quality?: CallQuality | 'never';
   readonly request?: Partial<DialoutRequest>;
-  /** The rule set under which the call was permitted. Default: none. */
+  /** The rule set under which the call was permitted. By default, the account has no rules. */
   readonly ruling?: Ruling;
   readonly limits?: Partial<CallLimits>;
   /**

@@ -4,6 +4,7 @@
 
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { announcementErrors } from '../../calls/announcements/announcement-members.ts';
 import { checkAddedHeaders } from '../../calls/caller/added-headers.ts';
 import { callerDetailsOf } from '../../calls/caller/caller-members.ts';
 import {
@@ -205,7 +206,10 @@ function gatewayErrors(
   wanted: Wanted,
   { speechToTextProviders, isNotifiable, isSoundReachable, maxCallDurationMs }: RequestContext,
 ): readonly MemberError[] {
-  const errors = [...planSoundErrors(wanted, isSoundReachable)];
+  const errors = [
+    ...planSoundErrors(wanted, isSoundReachable),
+    ...announcementErrors(wanted, isSoundReachable),
+  ];
   if (wanted.notifyurl !== undefined && !isNotifiable(new URL(wanted.notifyurl))) {
     errors.push({
       path: 'notifyurl',
@@ -263,6 +267,7 @@ function toRequest(
       ...(callControlParameter === undefined ? {} : { speechToText: callControlParameter }),
     },
     ...(stream === undefined ? {} : { stream }),
+    ...(wanted.abandonedSound === undefined ? {} : { abandonedSound: wanted.abandonedSound }),
     ...(wanted.voicemail === undefined ? {} : { voicemail: wanted.voicemail }),
     ...(wanted.screening === undefined ? {} : { screening: wanted.screening }),
     ...(bridge === undefined ? {} : { bridge }),

@@ -3,6 +3,7 @@
 // dialout-request.ts.
 
 import { z } from 'zod';
+import { announcementMembers } from '../../calls/announcements/announcement-members.ts';
 import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.ts';
 import { callerMembers } from '../../calls/caller/caller-members.ts';
 import { ignoredMembers } from '../../calls/contract/misspellings.ts';
@@ -239,6 +240,7 @@ export const dialoutSchema = z
       .describe(
         'the audio stream to the bot (Twilio Media Streams over WebSocket). Null: no stream. Default: the stream that the bot is registered with',
       ),
+    ...announcementMembers,
     voicemail: voicemailMember
       .optional()
       .describe(

@@ -2,6 +2,7 @@
 // a campaign under a rule set, because only those have a rule.
 
 import { assertEvent } from 'xstate';
+import { announce } from '../announcements/announcement-effects.ts';
 import { verdictEventOf } from '../detection/amd-event.ts';
 import { nextEvent } from '../life/call-events.ts';
 import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
@@ -12,21 +13,16 @@ import {
   type MeterFormula,
   meterFormulas,
   outcomeOf,
-  type PersonOutcome,
+  type PersonOutcomes,
   type Reach,
   type ReachEnd,
 } from './abandonment.ts';
 
-export type PersonOutcomes = Readonly<Partial<Record<MeterFormula, PersonOutcome>>>;
-
-/** A call's reach, with what has been stored about it. */
-export type ReachProgress = Reach & {
-  readonly outcomes: PersonOutcomes;
-  /** True once the event `abandoned` has been emitted. */
-  readonly isStated: boolean;
-};
-
-export const nothingReached: ReachProgress = { outcomes: {}, isStated: false };
+/**
+ * The announcement must have begun when the two seconds are over, so the gateway gives up on
+ * everybody else this much earlier.
+ */
+const announcementLeadMs = 200;
 
 /** Notes who answered, after each event of detection. */
 export const noteAnswerer = callSetup.enqueueActions(({ context, enqueue }) => {
@@ -37,6 +33,11 @@ export const noteAnswerer = callSetup.enqueueActions(({ context, enqueue }) => {
   const answerer = answererOf(verdict, answeredAt);
   enqueue.assign({ reach: { ...reach, answerer } });
   if (answerer !== 'machine') {
+    const delay = deadlineOf(answerer, rule.formula).getTime() - context.clock.now().getTime();
+    if (context.call.request.abandonedSound !== undefined) {
+      const inTime = Math.max(0, delay - announcementLeadMs);
+      enqueue.raise({ type: 'reach.giveUp' }, { id: 'reach-announcement', delay: inTime });
+    }
     // Each clock needs its own timer, since the campaign's figures are kept by both formulas.
     for (const formula of meterFormulas) {
       const delay = deadlineOf(answerer, formula).getTime() - context.clock.now().getTime();
@@ -60,7 +61,7 @@ export const noteBot = callSetup.enqueueActions(({ context, event, enqueue }) =>
 
 export const noteMessage = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.playback');
-  if (event.report.kind !== 'started') return;
+  if (event.report.kind !== 'started' || event.report.source === 'announcement') return;
   if (ruleOf(context)?.connected === 'message') enqueue(connect(event.at));
 });
 
@@ -72,6 +73,16 @@ function connect(at: Date) {
     enqueue(judgeReach);
   });
 }
+
+/** Decides that nobody will come in time, so that the announcement begins in time. */
+export const giveUpOnPerson = callSetup.enqueueActions(({ context, enqueue }) => {
+  const { reach } = context;
+  const rule = ruleOf(context);
+  if (rule === undefined || reach.answerer === 'machine') return;
+  if (reach.outcomes[rule.formula] !== undefined) return;
+  enqueue.assign({ reach: { ...reach, givenUpAt: context.clock.now() } });
+  enqueue(judgeReach);
+});
 
 /** Stores each outcome as soon as it is decided, and again if a correction changes it. */
 export const judgeReach = callSetup.enqueueActions(({ context, enqueue }) => {
@@ -92,13 +103,8 @@ export const judgeReach = callSetup.enqueueActions(({ context, enqueue }) => {
   });
   enqueue.assign(sequences);
   enqueue({ type: 'append', params: { ...step, events: [event] } });
+  if (context.call.request.abandonedSound !== undefined) enqueue(announce('abandonedSound'));
 });
-
-/** Whether the call was abandoned, by the formula of its rule set. */
-export function isAbandoned(context: Pick<CallMachineContext, 'call' | 'reach'>): boolean {
-  const rule = ruleOf(context);
-  return rule !== undefined && context.reach.outcomes[rule.formula] === 'abandoned';
-}
 
 function outcomesOf(context: CallMachineContext): PersonOutcomes {
   const { reach, clock } = context;

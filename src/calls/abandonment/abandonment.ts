@@ -15,7 +15,7 @@ export const connectWithinMs = 2_000;
 
 export const meterFormulas = ['ftc', 'ofcom'] as const;
 /**
- * Whose formula it is, which decides when the two seconds begin. ftc: at the end of the person's
+ * The regulator whose formula it is. It decides when the two seconds begin. ftc: at the end of the person's
  * greeting. ofcom: at its beginning.
  */
 export type MeterFormula = (typeof meterFormulas)[number];
@@ -23,7 +23,7 @@ export type MeterFormula = (typeof meterFormulas)[number];
 export const personOutcomes = ['connected', 'abandoned', 'left', 'none'] as const;
 export type PersonOutcome = (typeof personOutcomes)[number];
 
-/** Who or what must reach the person. */
+/** The kinds of people, bots or sounds that must reach the person. */
 export const connectionKinds = ['agent', 'bot-or-agent', 'message'] as const;
 export type ConnectionKind = (typeof connectionKinds)[number];
 
@@ -43,13 +43,32 @@ export type PersonAnswered = {
 
 /** What is known about a call that may be abandoned. */
 export type Reach = {
-  /** Who answered, according to the last verdict. Undefined before the verdict. */
+  /** The person or machine of the last verdict. Undefined before the verdict. */
   readonly answerer?: PersonAnswered | 'machine';
   /** When somebody was first connected to whoever answered. */
   readonly connectedAt?: Date;
   /** Set once the gateway has given up on the person and plays the announcement. */
   readonly givenUpAt?: Date;
 };
+
+export type PersonOutcomes = Readonly<Partial<Record<MeterFormula, PersonOutcome>>>;
+
+/** A call's reach, with what has been stored about it. */
+export type ReachProgress = Reach & {
+  readonly outcomes: PersonOutcomes;
+  /** True once the event `abandoned` has been emitted. */
+  readonly isStated: boolean;
+};
+
+export const nothingReached: ReachProgress = { outcomes: {}, isStated: false };
+
+/** Whether the call was abandoned, by the formula of its rule set. */
+export function isAbandoned(
+  { outcomes }: ReachProgress,
+  rule: AbandonmentRule | undefined,
+): boolean {
+  return rule !== undefined && outcomes[rule.formula] === 'abandoned';
+}
 
 /** How and when the call ended. */
 export type ReachEnd = { readonly at: Date; readonly isByPerson: boolean };
@@ -95,7 +114,9 @@ export function outcomeOf(
   if (answerer === 'machine') return 'none';
   if (answerer === undefined) return end === undefined ? undefined : 'none';
   const deadline = deadlineOf(answerer, formula);
-  if (connectedAt !== undefined && connectedAt <= deadline) return 'connected';
+  const isTooLate =
+    givenUpAt !== undefined && connectedAt !== undefined && connectedAt >= givenUpAt;
+  if (connectedAt !== undefined && connectedAt <= deadline && !isTooLate) return 'connected';
   if (end?.isByPerson === true && end.at <= deadline) return 'left';
   const isOver = end !== undefined || givenUpAt !== undefined || now >= deadline;
   return isOver ? 'abandoned' : undefined;

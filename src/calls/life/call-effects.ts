@@ -2,7 +2,7 @@
 // to the line. No I/O.
 
 import { assertEvent } from 'xstate';
-import { isAbandoned } from '../abandonment/abandonment-effects.ts';
+import { isAbandoned } from '../abandonment/abandonment.ts';
 import type { CallEvent } from '../contract/call-event.ts';
 import { amdStoppedEvent } from '../detection/detection-events.ts';
 import { answeredEvent, dialingEvent, endEvent, ringingEvent } from './call-events.ts';
@@ -118,7 +118,10 @@ export const stopAwaitingQuality = callSetup.assign({ awaitsQuality: false });
 export const buildEnd = callSetup.assign(({ context }) => {
   const end =
     context.end ?? endBeforeAnswer({ by: 'gateway', reason: 'Unknown' }, context.clock.now());
-  const progress = { ...context, isAbandoned: isAbandoned(context) };
+  const progress = {
+    ...context,
+    isAbandoned: isAbandoned(context.reach, context.call.ruling?.abandonment),
+  };
   const { event, ...sequences } = endEvent(progress, end);
   return { endEvent: event, ...sequences };
 });

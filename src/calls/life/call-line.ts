@@ -4,6 +4,11 @@
 
 import { fromCallback } from 'xstate';
 import type { Logger } from '../../lib/logger.ts';
+import {
+  type AnnouncementKind,
+  type Announcements,
+  loadAnnouncements,
+} from '../announcements/announcements.ts';
 import { type AcceptedCall, assertNever, ruledAccountIn } from '../call-types.ts';
 import { callerDetailsOf } from '../caller/caller-members.ts';
 import type { CallId } from '../contract/identity.ts';
@@ -80,6 +85,7 @@ class Line {
    */
   #mayPlay = false;
   #plans: CallPlans | undefined;
+  #announcements: Announcements = new Map();
   readonly #detection = new LineDetection();
   readonly #stream: LineStream;
   /** Sends key presses by SIP INFO. Undefined if the media sends keys as RTP events. */
@@ -107,21 +113,27 @@ class Line {
   async open(): Promise<void> {
     const { stream } = this.#call.request;
     if (stream !== undefined) this.#stream.want({ ...stream, ordinal: 0 });
-    const [session, loaded] = await Promise.all([
-      this.#openMedia(),
-      loadPlans(this.#call, this.#ports.sounds),
-    ]);
-    if (this.#state === 'over' || session === undefined || !loaded.ok) {
+    const [session, sounds] = await Promise.all([this.#openMedia(), this.#loadSounds()]);
+    if (this.#state === 'over' || session === undefined || !sounds.ok) {
       session?.close();
       if (this.#state === 'over') return;
-      const reason = loaded.ok ? 'No media port is free' : loaded.reason;
+      const reason = sounds.ok ? 'No media port is free' : sounds.reason;
       this.#pass({ kind: 'failed', reason });
       return;
     }
     this.#session = session;
-    this.#plans = loaded.plans;
+    this.#plans = sounds.plans;
+    this.#announcements = sounds.announcements;
     await this.#ports.untilTurn?.(this.#call.callId, () => this.#state === 'opening');
     if (this.#state === 'opening') this.#place(session);
+  }
+
+  async #loadSounds() {
+    const [call, { sounds }] = [this.#call, this.#ports];
+    const plans = await loadPlans(call, sounds);
+    if (!plans.ok) return plans;
+    const loaded = await loadAnnouncements(call, sounds);
+    return loaded.ok ? { ...plans, ...loaded } : loaded;
   }
 
   #place(session: MediaSession): void {
@@ -173,12 +185,22 @@ class Line {
       case 'withdrawTransfer':
         this.#transfer.withdraw();
         break;
+      case 'announce':
+        this.#announce(command.announcement);
+        break;
       case 'close':
         this.close();
         break;
       default:
         assertNever(command);
     }
+  }
+
+  #announce(announcement: AnnouncementKind): void {
+    const sound = this.#announcements.get(announcement);
+    if (sound === undefined) return;
+    const playback = { playbackId: announcement, source: 'announcement' as const, sound };
+    this.#sendToMedia({ kind: 'play', playback });
   }
 
   /**

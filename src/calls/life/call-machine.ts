@@ -37,14 +37,19 @@
 // ended       Final.
 
 import type { ActorRefFrom } from 'xstate';
+import { nothingReached } from '../abandonment/abandonment.ts';
 import {
+  giveUpOnPerson,
   judgeReach,
   noteAgent,
   noteAnswerer,
   noteBot,
   noteMessage,
-  nothingReached,
 } from '../abandonment/abandonment-effects.ts';
+import {
+  endsAnnouncement,
+  hangUpAfterAnnouncement,
+} from '../announcements/announcement-effects.ts';
 import {
   disconnectReason,
   emitAmd,
@@ -145,6 +150,7 @@ const answered = callSetup.createStateConfig({
       { actions: [emitAmd, startPlannedTransfer, withdrawPlannedTransfer, noteAnswerer] },
     ],
     'reach.due': { actions: judgeReach },
+    'reach.giveUp': { actions: giveUpOnPerson },
     'media.botSpoke': { actions: noteBot },
     // The media only reports this at the end.
     'media.quality': {},
@@ -165,7 +171,14 @@ const answered = callSetup.createStateConfig({
       },
       { actions: emitStream },
     ],
-    'media.playback': { actions: [emitPlayback, noteMessage] },
+    'media.playback': [
+      {
+        guard: ({ event }) => endsAnnouncement(event),
+        target: 'closing',
+        actions: [emitPlayback, hangUpAfterAnnouncement],
+      },
+      { actions: [emitPlayback, noteMessage] },
+    ],
     'media.plan': [
       {
         guard: ({ event }) => event.report.kind === 'over',

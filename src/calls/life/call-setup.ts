@@ -3,7 +3,8 @@
 // transitions are in `call-effects.ts` and in each feature.
 
 import { fromCallback, sendTo, setup } from 'xstate';
-import type { ReachProgress } from '../abandonment/abandonment-effects.ts';
+import type { ReachProgress } from '../abandonment/abandonment.ts';
+import type { AnnouncementKind } from '../announcements/announcements.ts';
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
@@ -67,6 +68,8 @@ export type LineCommand =
   | { readonly type: 'transfer'; readonly transfer: Transfer }
   /** Calls off the transfer, because a machine answered rather than a person. */
   | { readonly type: 'withdrawTransfer' }
+  /** Plays a sound of the request that was loaded before the call was dialled. */
+  | { readonly type: 'announce'; readonly announcement: AnnouncementKind }
   /** Closes everything that is open, in any state of the line. */
   | { readonly type: 'close' };
 
@@ -80,6 +83,8 @@ export type CallMachineEvent =
   | LineEvent
   /** Two seconds after a clock of `src/calls/abandonment` began. */
   | { readonly type: 'reach.due' }
+  /** Just before the clock of the rule set ends, if there's an announcement to play. */
+  | { readonly type: 'reach.giveUp' }
   /** The result of storing the answer or the end. */
   | { readonly type: 'journal.answered' | 'journal.ended'; readonly result: StoreResult }
   | { readonly type: 'command.end'; readonly command: EndCommand }
@@ -193,6 +198,8 @@ export type CallMachineContext = CallProgress & {
   readonly ongoing?: Ongoing | undefined;
   /** Applies if the last transfer failed and nobody else will talk to the person. */
   readonly fallback?: TransferFallback | undefined;
+  /** The announcement that ends the call. Undefined unless it is playing. */
+  readonly announcing?: AnnouncementKind;
   /** Whether a person who answered was connected in time. */
   readonly reach: ReachProgress;
   /** True from the end of an answered call until the media has said how it sounded. */

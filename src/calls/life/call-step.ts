@@ -1,7 +1,7 @@
 // A step consists of a call's next events, in order, and the state that they lead to. Both are
 // stored together. Steps that are waiting for the database are folded into one step per call.
 
-import type { PersonOutcomes } from '../abandonment/abandonment-effects.ts';
+import type { PersonOutcomes } from '../abandonment/abandonment.ts';
 import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
 import type { CallEvidence } from '../rules/evidence.ts';

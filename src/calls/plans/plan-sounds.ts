@@ -2,6 +2,7 @@
 // dialled.
 
 import type { AcceptedCall } from '../call-types.ts';
+import { loadRequestedSound } from '../playback/load-sound.ts';
 import type { Sound } from '../playback/playback.ts';
 import type { SoundPort } from '../ports.ts';
 import type { CallPlans } from './plans.ts';
@@ -23,8 +24,8 @@ export async function loadPlans(
   const { voicemail, screening } = request;
   if (voicemail === undefined && screening === undefined) return { ok: true, plans: undefined };
   const [message, answer] = await Promise.all([
-    load(voicemail?.play, accountId, sounds),
-    load(screening?.play, accountId, sounds),
+    loadRequestedSound(voicemail?.play, accountId, sounds),
+    loadRequestedSound(screening?.play, accountId, sounds),
   ]);
   if (message?.ok === false) return { ok: false, reason: `Voicemail: ${message.reason}` };
   if (answer?.ok === false) return { ok: false, reason: `Screening: ${answer.reason}` };
@@ -35,16 +36,6 @@ export async function loadPlans(
       ...(answer && { screening: { sound: answer.sound } }),
     },
   };
-}
-
-async function load(
-  reference: string | undefined,
-  accountId: string,
-  sounds: SoundPort | undefined,
-) {
-  if (reference === undefined) return undefined;
-  if (sounds !== undefined) return await sounds.loadSound(accountId, reference);
-  return { ok: false, reason: 'This gateway does not store sounds' } as const;
 }
 
 function settingsOf(

@@ -115,7 +115,9 @@ function fallbackAfter(
  * i.e. no bot or plan has the call or may still get it.
  */
 export function isPersonAlone(context: CallMachineContext): boolean {
-  const { ongoing, fallback, heldBy, hasPlans, detection } = context;
+  const { ongoing, fallback, heldBy, hasPlans, detection, announcing } = context;
+  // The call ends with its announcement.
+  if (announcing !== undefined) return false;
   if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;
   // The plans haven't handled the last detection event yet, and one of them may take over the call.
   if (hasPlans && detection === 'stopped') return false;

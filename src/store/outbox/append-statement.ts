@@ -39,6 +39,7 @@ const isSameEnd = `(c.ended_at, c.outcome, c.reason, c.reason_code, c.last_event
 const given = `given as materialized (
   select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean,
     dialed_at timestamptz, ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb,
+    ftc_outcome text, ofcom_outcome text,
     event_sequence integer, notification_sequence integer, published integer)
   where ${fewRows('call_id')}
 )`;
@@ -67,6 +68,8 @@ const moved = `moved as (
     sip_status = coalesce(c.sip_status, ((${ending}) ->> 'sipStatus')::integer),
     rule = coalesce(c.rule, (${ending}) ->> 'rule'),
     evidence = coalesce(c.evidence, (${ending}) -> 'evidence'),
+    ftc_outcome = coalesce(i.ftc_outcome, c.ftc_outcome),
+    ofcom_outcome = coalesce(i.ofcom_outcome, c.ofcom_outcome),
     last_event_sequence = greatest(c.last_event_sequence, i.event_sequence,
       ((${ending}) ->> 'eventSequence')::integer),
     last_notification_sequence = greatest(c.last_notification_sequence, i.notification_sequence,

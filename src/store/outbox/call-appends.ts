@@ -200,13 +200,15 @@ function toAppendedStep(
 }
 
 function stepRow({ call, step, isUntaken }: WaitingStep, published: number | undefined): string {
-  const { events, dialedAt, ringingAt, answeredAt, ending } = step;
+  const { events, dialedAt, ringingAt, answeredAt, ending, person } = step;
   return storableJson({
     call_id: call.callId,
     is_untaken: isUntaken,
     dialed_at: dialedAt,
     ringing_at: ringingAt,
     answered_at: answeredAt,
+    ftc_outcome: person?.ftc,
+    ofcom_outcome: person?.ofcom,
     ...(ending === undefined
       ? {}
       : {

@@ -8,6 +8,7 @@ import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { acceptedSlot } from '../calls/call-slots.ts';
 import { fewRows } from '../few-rows.ts';
+import { settledCampaigns } from '../rules/campaigns.ts';
 import { calleeNumber, callerId, campaign } from '../schema/calls.ts';
 
 const lingerMs = 250;
@@ -59,7 +60,7 @@ with settled as (
   on conflict (account_id, slot, caller, bot_id) do update set
     calls = known.calls + excluded.calls, answered = known.answered + excluded.answered,
     blocked = known.blocked + excluded.blocked
-)
+), ${settledCampaigns}
 insert into call_totals as known (account_id, outcome, status, verdict, slot, bot_id, trunk,
   calls, answered, talk_ms)
 select account_id, coalesce(outcome, 'unknown') as outcome, status, coalesce(verdict, '') as verdict,

@@ -88,6 +88,9 @@ create index calls_by_number on calls (account_id, (${calleeNumber.text}), accep
   where ${calleeNumber.text} is not null;
 create index calls_by_campaign on calls (account_id, (${campaign.text}), accepted_at desc)
   where ${campaign.text} is not null;
+-- The calls that a campaign has in flight.
+create index calls_open_by_campaign on calls (account_id, (${campaign.text}))
+  where ${campaign.text} is not null and end_published_at is null and not_before is null;
 -- Finds a call by the CallSid that its bot knows.
 create index calls_by_call_sid on calls (substr(encode(sha256(call_id::bytea), 'hex'), 1, 32))
   where request ? 'stream';

@@ -88,4 +88,49 @@ create table suppressions (
 );
 -- For retention.
 create index suppressions_by_age on suppressions (until) where until is not null;
+
+-- A campaign under a rule set: what its current window of 30 days counts, and what holds it. The row is
+-- made with the first call that is permitted, and the check of each further call locks it if the rule
+-- set may hold the campaign.
+create table campaigns (
+  account_id text not null,
+  campaign text not null,
+  -- The rule set of the last call that was permitted.
+  rule_set text not null,
+  -- The slot of the first call. The windows of 30 days begin with it.
+  began_at timestamptz(0) not null,
+  -- The current window: its beginning, and its settled calls. The same is in campaign_totals, but the
+  -- check of a call must not add up a month.
+  window_from timestamptz(0) not null,
+  decided integer not null default 0,
+  answered_by_person integer not null default 0,
+  abandoned integer not null default 0,
+  -- Since when calls wait for abandoned-rate. Null: none does.
+  held_since timestamptz(3),
+  -- When the next probe may leave, and the pause before it.
+  held_until timestamptz(3),
+  pause_ms integer,
+  -- The probe in flight.
+  probe_call_id text,
+  primary key (account_id, campaign)
+) with (fillfactor = 50);
+create index campaigns_held on campaigns (account_id, campaign) where held_since is not null;
+
+-- Settled calls of campaigns under a rule set that were dialled and had detection, by the quarter of an
+-- hour in which they were answered, or ended. A person has an outcome by each of two formulas:
+-- src/calls/abandonment/abandonment.ts.
+create table campaign_totals (
+  account_id text not null,
+  campaign text not null,
+  slot timestamptz(0) not null,
+  calls integer not null,
+  answered_by_person integer not null,
+  ftc_connected integer not null,
+  ftc_abandoned integer not null,
+  ofcom_connected integer not null,
+  ofcom_abandoned integer not null,
+  primary key (account_id, campaign, slot)
+) with (fillfactor = 70);
+-- For retention.
+create index campaign_totals_by_age on campaign_totals (slot);
 `;

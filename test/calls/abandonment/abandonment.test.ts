@@ -10,6 +10,7 @@ import {
 } from '../../../src/calls/abandonment/abandonment.ts';
 import type { DialoutRequest } from '../../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
+import type { PlaybackReport } from '../../../src/calls/playback/playback.ts';
 import { epoch, scriptCall } from '../../support/scripted-call.ts';
 
 type Options = {
@@ -165,6 +166,65 @@ describe('who must reach the person', () => {
     call.play();
 
     expect(call.outcomes()?.ftc).toBe('connected');
+  });
+});
+
+describe('a call with an announcement for people whom nobody reaches', () => {
+  const request = {
+    abandonedSound: 'sound:sorry',
+    stream: { url: 'wss://bot.example/audio', connect: 'answered', parameters: {} },
+  } as const;
+  const finished: PlaybackReport = {
+    kind: 'finished',
+    playbackId: 'abandonedSound',
+    source: 'announcement',
+    sound: 'sound:sorry',
+    reason: 'done',
+    playedMs: 4_000,
+  };
+
+  test('plays it within two seconds of the greeting, in place of the bot, and then ends', async () => {
+    const call = await answeredCall({ request });
+    call.greet();
+    call.advance(1_099);
+    expect(call.log).not.toContain('play abandonedSound');
+    call.advance(1);
+    await call.settle();
+
+    expect(call.log.slice(-3)).toEqual([
+      'store abandoned',
+      'stopStream announcement',
+      'play abandonedSound',
+    ]);
+    call.botSpeaks();
+    call.advance(4_000);
+    call.media().observe({ kind: 'playback', report: finished });
+    await call.stopDetection();
+
+    expect(call.log).toContain('bye');
+    expect(call.outcomes()?.ftc).toBe('abandoned');
+    expect(call.end().data).toMatchObject({ outcome: 'completed', abandoned: true });
+  });
+
+  test('does not play it if the bot speaks in time', async () => {
+    const call = await answeredCall({ request });
+    call.greet();
+    call.botSpeaks();
+    call.advance(60_000);
+
+    expect(call.log).not.toContain('play abandonedSound');
+  });
+
+  test('is not dialled if the sound cannot be loaded', async () => {
+    const call = scriptCall({
+      request,
+      loadSound: async () => ({ ok: false, reason: 'There is no sound sorry' }),
+    });
+    await call.settle();
+
+    expect(call.end().data).toMatchObject({
+      reason: 'abandonedSound: There is no sound sorry',
+    });
   });
 });
 

@@ -1,0 +1,185 @@
+// What a campaign's calls have come to, and how its rows hold it back.
+
+import { describe, expect, test } from 'vitest';
+import type { PersonOutcome } from '../../../src/calls/abandonment/abandonment.ts';
+import type { AcceptedCall } from '../../../src/calls/call-types.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
+import { Settling } from '../../../src/store/outbox/settling.ts';
+import {
+  type CampaignGate,
+  lockCampaigns,
+  storeGates,
+} from '../../../src/store/rules/campaign-gates.ts';
+import { createCampaigns } from '../../../src/store/rules/campaigns.ts';
+import { inTransaction } from '../../../src/store/transaction.ts';
+import { acceptedCall, answeredEventOf, endEventOf } from '../../support/call-records.ts';
+import { databaseKinds } from '../../support/databases.ts';
+import { eachWithLedger, type LedgerRig } from '../ledger-rig.ts';
+
+const rule = { most: 3, allow: 0 };
+
+describe.each(databaseKinds)('a campaign on %s', (kind) => {
+  let rig: LedgerRig;
+  eachWithLedger(kind, (made) => {
+    rig = made;
+  });
+
+  /** Makes a call of the campaign that a rule set has permitted. */
+  async function dialled(call = newCall()): Promise<AcceptedCall> {
+    await rig.ledger.accept(call, {});
+    await rig.take(call.callId, 'a');
+    await rig.database.pool.query(
+      `update calls set rule_set = 'default', rule_set_version = 1 where call_id = $1`,
+      [call.callId],
+    );
+    await rig.append('a', call, { dialedAt: new Date() });
+    return call;
+  }
+
+  async function reach(call: AcceptedCall, ftc: PersonOutcome, ofcom = ftc): Promise<void> {
+    const answeredAt = new Date();
+    const event = answeredEventOf(call, answeredAt.toISOString());
+    await rig.append('a', call, { events: [event], answeredAt });
+    await rig.append('a', call, { person: { ftc, ofcom } });
+  }
+
+  async function settle(call: AcceptedCall): Promise<void> {
+    await rig.append('a', call, { ending: { event: endEventOf(call) } });
+    const settling = new Settling(rig.database.pool, 'a', () => false, silentLogger);
+    settling.settle(call.callId);
+    await settling.stop();
+  }
+
+  const wanted = { accountId: 'account-1', campaign: 'autumn', ruleSet: 'default' };
+
+  async function withGate<Result>(use: (gate: CampaignGate) => Result): Promise<Result> {
+    return await inTransaction(rig.database.pool, async (client) => {
+      const gates = await lockCampaigns(client, [wanted], new Date());
+      const [gate] = [...gates.values()];
+      if (gate === undefined) throw new Error('the campaign was not locked');
+      const result = use(gate);
+      await storeGates(client, [gate]);
+      return result;
+    });
+  }
+
+  const judge = (callId: string, now = new Date()) =>
+    withGate((gate) => gate.judge(callId, rule, now));
+
+  const find = () => createCampaigns(rig.database).find('account-1', 'autumn');
+
+  test('counts each call once, before it is settled and after', async () => {
+    await withGate(() => undefined);
+    const outcomes: PersonOutcome[] = ['connected', 'connected', 'abandoned', 'left', 'none'];
+    const calls: AcceptedCall[] = [];
+    for (const outcome of outcomes) {
+      const call = await dialled();
+      await reach(call, outcome, outcome === 'left' ? 'abandoned' : outcome);
+      calls.push(call);
+    }
+    const before = await find();
+    for (const call of calls.slice(0, 3)) await settle(call);
+    const between = await find();
+    for (const call of calls.slice(3)) await settle(call);
+
+    expect(before?.months).toMatchObject([
+      {
+        ftc: { answeredByPerson: 4, abandoned: 1, connected: 2 },
+        ofcom: { answeredByPerson: 4, abandoned: 2, connected: 2 },
+      },
+    ]);
+    expect(before?.days).toHaveLength(1);
+    expect(between).toEqual(before);
+    expect(await find()).toEqual(before);
+  });
+
+  test('does not count calls without a rule set', async () => {
+    await withGate(() => undefined);
+    const call = await dialled();
+    await rig.database.pool.query('update calls set rule_set = null');
+    await reach(call, 'abandoned');
+    await settle(call);
+
+    expect((await find())?.months).toEqual([]);
+  });
+
+  test('is unknown to other accounts, and before its first call', async () => {
+    expect(await find()).toBeUndefined();
+    await withGate(() => undefined);
+
+    expect(await createCampaigns(rig.database).find('account-2', 'autumn')).toBeUndefined();
+  });
+
+  test('waits while a call in flight may be abandoned', async () => {
+    expect(await judge('call-1')).toBeUndefined();
+    const first = await dialled();
+
+    expect(await judge('call-2')).toBeInstanceOf(Date);
+    expect((await find())?.held).toBeDefined();
+    await reach(first, 'connected');
+    expect(await judge('call-2', later(31_000))).toBeUndefined();
+  });
+
+  test('doubles its pause after an abandoned probe', async () => {
+    await judge('call-1');
+    const first = await dialled();
+    await reach(first, 'abandoned');
+    expect(await judge('call-2')).toBeInstanceOf(Date);
+    const probe = newCall();
+    expect(await judge(probe.callId, later(31_000))).toBeUndefined();
+    await dialled(probe);
+    await reach(probe, 'abandoned');
+    const waits = await judge('call-3', later(32_000));
+
+    expect(waits?.getTime()).toBeGreaterThan(Date.now() + 59_000 - 5_000);
+    expect(waits?.getTime()).toBeLessThan(Date.now() + 61_000);
+  });
+
+  test('lets two nodes judge one after the other', async () => {
+    const verdicts = await Promise.all(
+      ['call-1', 'call-2', 'call-3'].map(async (callId) => {
+        const verdict = await inTransaction(rig.database.pool, async (client) => {
+          const gates = await lockCampaigns(client, [wanted], new Date());
+          const gate = [...gates.values()][0];
+          const until = gate?.judge(callId, rule, new Date());
+          await storeGates(client, gates.values());
+          const call = acceptedCall({ acceptedAt: new Date() });
+          if (until === undefined) {
+            await client.query(
+              `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request,
+                 state, status, accepted_at, dial_before, dial_started_at, rule_set)
+               values ($1, $1, $1, 'account-1', 'app-1', 'bot-1', $2, 'dialing', 'dialing', now(), now(), now(), 'default')`,
+              [callId, { ...call.request, campaign: 'autumn' }],
+            );
+          }
+          return until;
+        });
+        return verdict === undefined ? 'permitted' : 'waits';
+      }),
+    );
+
+    expect(verdicts.toSorted()).toEqual(['permitted', 'waits', 'waits']);
+  });
+
+  test('begins a new window after 30 days, in which nothing counts yet', async () => {
+    await judge('call-1');
+    const call = await dialled();
+    await reach(call, 'abandoned');
+    await settle(call);
+    await rig.database.pool.query(
+      `update campaigns set began_at = began_at - interval '31 days', window_from = window_from - interval '31 days'`,
+    );
+    await rig.database.pool.query(`update campaign_totals set slot = slot - interval '31 days'`);
+
+    expect(await judge('call-2')).toBeUndefined();
+  });
+});
+
+function newCall(): AcceptedCall {
+  const call = acceptedCall({ acceptedAt: new Date() });
+  return { ...call, request: { ...call.request, campaign: 'autumn' } };
+}
+
+function later(ms: number): Date {
+  return new Date(Date.now() + ms);
+}
