@@ -10,7 +10,6 @@ import {
   type AbandonmentRule,
   answererOf,
   deadlineOf,
-  type MeterFormula,
   meterFormulas,
   outcomeOf,
   type PersonOutcomes,
