@@ -140,7 +140,7 @@ export type AcceptedCall = CallIdentity & {
   readonly ruling?: Ruling;
 };
 
-/** Returns the account for the ports that check its rules, if it had any when the call was taken. */
+/** Returns the call's account if it had calling rules when the call was taken. */
 export function ruledAccountIn({ isRuled, accountId }: AcceptedCall): {
   readonly ruledAccountId?: string;
 } {

@@ -62,8 +62,8 @@ export type PlaceRequest = CallerDetails & {
    */
   readonly mayInvite?: () => boolean;
   /**
-   * The call's account. Omitted if the account had no calling rules when the call was taken, so that
-   * nobody has to be asked before an INVITE.
+   * The call's account. Omitted if the account had no calling rules when the call was taken, so
+   * that nobody has to be asked before an INVITE.
    */
   readonly ruledAccountId?: string;
   /**

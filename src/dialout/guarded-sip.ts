@@ -1,8 +1,8 @@
 // The SIP port that this process's calls use. It doesn't send any INVITE unless we hold the lease.
 // That includes a leg's later INVITEs, because a paused process may wake up long after another
 // process has ended the call. Before the INVITE to each gateway, it checks that the target hasn't
-// been suppressed since the call was taken. The port also reports when a call's legs are off the wire, i.e. when
-// no SIP transaction or dialog is left.
+// been suppressed since the call was taken. The port also reports when a call's legs are off the
+// wire, i.e. when no SIP transaction or dialog is left.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type {

@@ -1,6 +1,6 @@
-// Bounds how long a request's body may take to arrive. Node's own `requestTimeout` is one for the
-// whole server, but an import may stream for as long as it makes progress. So this module times each
-// body, and a route lifts the limit once it has authenticated its client.
+// Bounds how long a request's body may take to arrive. Node's own `requestTimeout` holds for all
+// requests of a server, but an import may stream for as long as it makes progress. So this module
+// times each body, and a route lifts the limit once it has authenticated its client.
 
 import type { IncomingMessage, Server } from 'node:http';
 import type { ClientFaults } from './client-faults.ts';

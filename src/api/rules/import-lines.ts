@@ -17,40 +17,47 @@ export type Line = {
 
 /** Yields the lines of a body, without their ends. Empty lines are skipped, but counted. */
 export async function* linesOf(body: AsyncIterable<Buffer>): AsyncGenerator<Line> {
-  let rest: Buffer = Buffer.alloc(0);
-  let isTooLong = false;
-  let number = 0;
-  const lineOf = (bytes: Buffer): Line | undefined => {
-    number += 1;
-    const wasTooLong = isTooLong;
-    isTooLong = false;
-    if (wasTooLong || bytes.length > maxLineBytes) {
-      return { number, problem: `is longer than ${maxLineBytes} bytes` };
+  const begun = new BegunLine();
+  for await (const chunk of body) {
+    let from = 0;
+    for (let at = chunk.indexOf(lineFeed); at >= 0; at = chunk.indexOf(lineFeed, from)) {
+      begun.add(chunk.subarray(from, at));
+      from = at + 1;
+      const line = begun.end();
+      if (line !== undefined) yield line;
     }
+    begun.add(chunk.subarray(from));
+  }
+  const last = begun.end();
+  if (last !== undefined) yield last;
+}
+
+/** The line that is being read. */
+class BegunLine {
+  #number = 0;
+  #bytes: Buffer = Buffer.alloc(0);
+  #isTooLong = false;
+
+  add(bytes: Buffer): void {
+    this.#isTooLong ||= this.#bytes.length + bytes.length > maxLineBytes;
+    // A copy, so that a chunk isn't kept for its last bytes.
+    this.#bytes = this.#isTooLong ? Buffer.alloc(0) : Buffer.concat([this.#bytes, bytes]);
+  }
+
+  /** @returns undefined if the line is empty */
+  end(): Line | undefined {
+    this.#number += 1;
+    const [number, bytes, isTooLong] = [this.#number, this.#bytes, this.#isTooLong];
+    this.#bytes = Buffer.alloc(0);
+    this.#isTooLong = false;
+    if (isTooLong) return { number, problem: `is longer than ${maxLineBytes} bytes` };
     if (!isUtf8(bytes)) return { number, problem: 'is not UTF-8' };
     const text = bytes
       .toString('utf8')
       .replace(number === 1 ? /^\uFEFF/ : '', '')
       .trim();
     return text === '' ? undefined : { number, text };
-  };
-  for await (const chunk of body) {
-    let from = 0;
-    for (let at = chunk.indexOf(lineFeed); at >= 0; at = chunk.indexOf(lineFeed, from)) {
-      const end = chunk.subarray(from, at);
-      const line = lineOf(rest.length === 0 ? end : Buffer.concat([rest, end]));
-      rest = Buffer.alloc(0);
-      from = at + 1;
-      if (line !== undefined) yield line;
-    }
-    const tail = chunk.subarray(from);
-    isTooLong ||= rest.length + tail.length > maxLineBytes;
-    // A copy, so that the whole chunk isn't kept for its last bytes.
-    rest = isTooLong ? Buffer.alloc(0) : Buffer.concat([rest, tail]);
   }
-  if (rest.length === 0 && !isTooLong) return;
-  const last = lineOf(rest);
-  if (last !== undefined) yield last;
 }
 
 /**

@@ -39,7 +39,7 @@ async function send(contentType: string, payload: string | Buffer) {
 }
 
 async function stored() {
-  const { suppressions } = await createSuppressions(database).list('acme', { limit: 1_000 });
+  const { suppressions } = await createSuppressions(database).list('acme', { limit: 2_000 });
   return suppressions.map(({ address, reason, source, until }) =>
     [address, reason, source, until?.toISOString() ?? ''].join(),
   );
@@ -186,17 +186,17 @@ describe('the body of an import', () => {
 
   test('that breaks off leaves its whole batches stored', async () => {
     const { socket, sendChunk } = await open();
-    const lines = Array.from({ length: 700 }, (_, index) => ({
+    const lines = Array.from({ length: 1_400 }, (_, index) => ({
       ...{ number: `+1202555${String(1_000 + index)}`, ...optOut },
     }));
     sendChunk(ndjson(...lines));
-    await eventually(async () => (await stored()).length === 500, 'a batch is stored');
+    await eventually(async () => (await stored()).length === 1_000, 'a batch is stored');
     socket.destroy();
 
     await eventually(
       async () => (await harness.server.inject('/metrics')).body.includes('status="400"'),
       'the response is counted as a 400',
     );
-    expect(await stored()).toHaveLength(500);
+    expect(await stored()).toHaveLength(1_000);
   });
 });
