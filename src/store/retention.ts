@@ -84,6 +84,12 @@ delete from idempotency_keys where (app_id, bot_id, key) in (
   select app_id, bot_id, key from idempotency_keys where expires_at < $1
   order by expires_at limit ${batchRows})`;
 
+// A suppression that has ended has no effect any more.
+const suppressionStatement = `
+delete from suppressions where (account_id, address) in (
+  select account_id, address from suppressions where until < $1
+  order by until limit ${batchRows})`;
+
 const totalsStatement = `
 delete from call_totals where ctid = any(array(
   select ctid from call_totals where slot < $1 order by slot limit ${batchRows}))`;
@@ -133,6 +139,7 @@ const tables = [
   'call_totals',
   'caller_totals',
   'idempotency_keys',
+  'suppressions',
   ...tablesByDay.map(restOf),
 ];
 
@@ -166,6 +173,7 @@ export async function purgeExpired(
     replayStatement,
     endpointStatement,
     keyStatement,
+    suppressionStatement,
     callerTotalsStatement,
   ];
   for (const statement of aged) {

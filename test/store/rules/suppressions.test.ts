@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Suppression } from '../../../src/calls/rules/suppression.ts';
 import { createSuppressions } from '../../../src/store/rules/suppressions.ts';
 import { databaseKinds, openTestDatabase } from '../../support/databases.ts';
+import { openLedger } from '../../support/ledger.ts';
 import { forSuite } from '../../support/opened.ts';
 
 const app = { accountId: 'acc', appId: 'crm' };
@@ -57,6 +58,19 @@ describe.each(databaseKinds)('suppressions on %s', (kind) => {
     expect(await suppressions.find('acc', '+12025550110')).toBeUndefined();
     const checked = await suppressions.check('acc', ['+12025550110', '+12025550111']);
     expect([...checked.keys()]).toEqual(['+12025550111']);
+  });
+
+  test('are deleted after their end', async () => {
+    await put(
+      ['+12025550110', { ...optOut, until: new Date(Date.now() - 1) }],
+      ['+12025550111', { ...optOut, until: new Date(Date.now() + hourMs) }],
+      ['+12025550112', optOut],
+    );
+
+    await openLedger(database, () => new Date()).purge(new Date(0));
+
+    const { rows } = await database.pool.query('select address from suppressions order by address');
+    expect(rows).toEqual([{ address: '+12025550111' }, { address: '+12025550112' }]);
   });
 
   test('are removed once', async () => {
