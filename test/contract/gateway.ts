@@ -9,6 +9,7 @@ import { streamNames } from '../../src/events/subjects.ts';
 import { createSoundStore } from '../../src/sounds/sound-store.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { dayOf } from '../../src/store/days.ts';
+import { createRuleSetStore } from '../../src/store/rules/rule-sets.ts';
 import { type Rig, startRig, type TestApp } from '../companion/support.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
@@ -163,9 +164,10 @@ async function settle(rig: Rig, settling: Settling): Promise<Pools> {
     },
     { replace: false },
   );
+  const ruleSetName = await addRuleSets(rig, settling.app);
   const soundName = await addSounds(rig, accountId);
   const told = await publishExamples(rig, settling.document, names);
-  const pools = { ...names, ...told, soundName };
+  const pools = { ...names, ...told, soundName, ruleSetName, rules: [ruleSetName[0]] as const };
   const sent = await sendExamples(settling, pools);
   const answered = { ...sent, ...(await withCopies(rig, sent['connectionId'] ?? [''])) };
   const eventId = [
@@ -177,6 +179,15 @@ async function settle(rig: Rig, settling: Settling): Promise<Pools> {
     eventId,
     ...(await resultLink(settling, { ...pools, ...answered })),
   };
+}
+
+/** Generated requests delete some of these rule sets, but dial-outs name only the first one. */
+async function addRuleSets(rig: Rig, app: TestApp): Promise<[string, ...string[]]> {
+  const { accountId, appId } = app;
+  const store = createRuleSetStore({ ...rig, clock: { now: () => new Date() } });
+  const names = Array.from({ length: 20 }, (_, index) => `rules-${accountId}-${index}`);
+  for (const name of names) await store.put(accountId, name, { document: {}, appId });
+  return names as [string, ...string[]];
 }
 
 /** Generated requests delete some of these sounds. */

@@ -31,6 +31,7 @@ const { data: accepted, error } = await client.POST(dialout, {
   body: { botId: 'bot-1', target: 'tel:+12025550130', caller: '15559876543' },
 });
 if (accepted === undefined) throw new Error(error.detail);
+if (!('callId' in accepted)) throw new Error('the answer to a request with check=true');
 const one = { params: { path: { ...path, callId: accepted.callId } } };
 for (;;) {
   const { data: details } = await client.GET(call, one);
