@@ -201,6 +201,14 @@ const environment = z.object({
     .describe(
       'Maximum number of simultaneous calls in this process. Further calls wait in the queue.',
     ),
+  MAX_HELD_CALLS_PER_ACCOUNT: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(100_000)
+    .describe(
+      'Maximum number of calls of an account that wait for a calling rule. Further ones end as `not-permitted`, with the time at which the rule would permit them.',
+    ),
   QUEUE_TIMEOUT_MS: z.coerce
     .number()
     .int()
@@ -391,6 +399,7 @@ function callsOf(env: z.infer<typeof environment>) {
     maxDurationMs: env.MAX_CALL_DURATION_MS,
     maxConcurrent: env.MAX_CONCURRENT_CALLS,
     queueTimeoutMs: env.QUEUE_TIMEOUT_MS,
+    maxHeldPerAccount: env.MAX_HELD_CALLS_PER_ACCOUNT,
     /** The longest time between a call's acceptance and its end. */
     maxLifeMs:
       Math.max(env.QUEUE_TIMEOUT_MS, maxHeldQueueTimeoutMs) +

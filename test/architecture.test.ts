@@ -108,6 +108,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   console_sessions: ['console'],
   call_events: ['interactions', 'live', 'notifier', 'store'],
   call_takes: ['store'],
+  called_numbers: ['store'],
   call_totals: ['interactions', 'store'],
   caller_totals: ['interactions', 'store'],
   calls: ['capture', 'companion', 'interactions', 'live', 'notifier', 'store'],

@@ -14,6 +14,8 @@ import type {
   TrunkLimits,
 } from '../calls/dialout-ports.ts';
 import type { NoteCommand } from '../calls/life/call-commands.ts';
+import { progressOfAccepted } from '../calls/life/call-events.ts';
+import { endOfRefusal } from '../calls/life/call-outcome.ts';
 import { CallRegistry } from '../calls/life/call-registry.ts';
 import { defaultCallLimits } from '../calls/life/call-setup.ts';
 import type { SecondLeg } from '../calls/life/call-step.ts';
@@ -264,7 +266,7 @@ function openRecovery(
 
 function openTaking(
   { clock, logger }: Environment,
-  { storage, limitsOf, node, events: { connection } }: Parts,
+  { storage, limitsOf, node, metrics, events: { connection } }: Parts,
   {
     registry,
     ends,
@@ -285,6 +287,14 @@ function openTaking(
     start: (call, queued, turn) => {
       out.begin(call, queued);
       registry.start(call, turn);
+    },
+    refuse: async (call, queued, refusal) => {
+      const end = endOfRefusal(refusal, clock.now());
+      out.begin(call, queued);
+      const isStored = await ends.recordClaimed(progressOfAccepted(call), end).finally(() => {
+        out.machineEnded(call.callId);
+      });
+      if (isStored) metrics.callEnded(end, call.request);
     },
     // A call's last events may still be on their way to the database after its state machine has
     // finished.

@@ -18,6 +18,7 @@ import { createNodeDirectory } from '../store/nodes.ts';
 import { countForeignSecrets, createReencryption } from '../store/reencryption.ts';
 import { type CallRecords, createCallRecords } from '../store/rules/call-records.ts';
 import { type Campaigns, createCampaigns } from '../store/rules/campaigns.ts';
+import { createPermits } from '../store/rules/permits.ts';
 import { createSuppressedCalls, type SuppressedCalls } from '../store/rules/suppressed-calls.ts';
 import { createSuppressionCheck } from '../store/rules/suppression-check.ts';
 import { createSuppressions, type Suppressions } from '../store/rules/suppressions.ts';
@@ -77,6 +78,10 @@ export async function openStorage({
     clock,
     ...(databaseUrl === undefined ? { ownerOfUnknown: devAccountId } : {}),
   });
+  const permits = createPermits(database.pool, config.ownerId, {
+    clock,
+    maxHeldPerAccount: config.calls.maxHeldPerAccount,
+  });
   return {
     database,
     apps,
@@ -87,7 +92,7 @@ export async function openStorage({
     reencryption: createReencryption(database.pool, secrets),
     publishedCalls: createPublishedCalls(database.pool),
     ledger: createCallLedger({ database, secrets, logger, clock }),
-    takes: createCallTakes(database.pool, config.ownerId),
+    takes: createCallTakes(database.pool, config.ownerId, permits),
     secondLegTakes: createSecondLegTakes(database.pool, config.ownerId),
     suppressions: createSuppressions(database),
     suppressedCalls: createSuppressedCalls(database.pool),

@@ -5,6 +5,7 @@
 import type { AcceptedCall, DialoutRequest, DialTarget } from './call-types.ts';
 import type { Command, CommandReply } from './contract/command.ts';
 import type { CallId } from './contract/identity.ts';
+import type { RuleRefusal } from './rules/refusal.ts';
 import type { SuppressingApp, Suppression } from './rules/suppression.ts';
 import type { AppLimits } from './target/app-limits.ts';
 import type { NumberReading } from './target/number-reading.ts';
@@ -244,6 +245,8 @@ export type Grant = {
   readonly startInMs: number;
   /** How far the call's first event, `queued`, has got. */
   readonly queued: QueuedEvent;
+  /** Set if a calling rule refuses the call. It must not be dialled, but ended. */
+  readonly refusal?: RuleRefusal;
 };
 export type QueuedEvent = 'unknown' | 'stored' | 'published';
 
@@ -258,11 +261,16 @@ export type Taken = {
   readonly tookMs: number;
 };
 
+/** `refusal` names the calling rule that the call waited for, if any. */
+export type ExpiredCall = { readonly call: AcceptedCall; readonly refusal?: RuleRefusal };
+
 /** The result of one sweep over all waiting calls. */
 export type Sweep = {
   /** Calls that reached their queue time-out before any process took them. */
-  readonly expired: readonly AcceptedCall[];
+  readonly expired: readonly ExpiredCall[];
   readonly waiting: ReadonlyMap<CallSource, number>;
+  /** True if any calls wait for a calling rule. They don't count as waiting. */
+  readonly isHolding: boolean;
   /**
    * Calls that have been assigned to this process for some time, although it doesn't know about
    * them.
@@ -284,7 +292,8 @@ export type CallTakes = {
   /** Frees the slots of legs that have ended on the wire. */
   release(legIds: readonly string[]): Promise<void>;
   /**
-   * Finds waiting, expired and unknown calls. Also frees slots that were left behind when a call
+   * Finds waiting, expired and unknown calls. Releases calls that waited for a calling rule and may
+   * now be checked again. Also frees slots that were left behind when a call
    * ended and no process could release its slot. `here` lists the calls that this process knows
    * about.
    */

@@ -191,6 +191,8 @@ export type LegFailure = {
   readonly kind: 'response' | 'stack' | 'transport' | 'unusable' | 'cancelled' | 'suppressed';
   /** Only for `response`. */
   readonly facts?: EndFacts;
+  /** Set if it is certain that no INVITE left for any gateway. */
+  readonly isUnsent?: true;
 };
 
 export type LegEnd = {

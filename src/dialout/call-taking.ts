@@ -7,15 +7,18 @@ import type { CallId } from '../calls/contract/identity.ts';
 import type {
   CallSource,
   CallTakes,
+  ExpiredCall,
   Grant,
   QueuedEvent,
   TrunkLimits,
   Turn,
 } from '../calls/dialout-ports.ts';
 import { progressOfAccepted } from '../calls/life/call-events.ts';
-import { endOfExpiry } from '../calls/life/call-outcome.ts';
+import { endOfExpiry, endOfRefusal } from '../calls/life/call-outcome.ts';
 import type { Clock } from '../calls/ports.ts';
+import type { RuleRefusal } from '../calls/rules/refusal.ts';
 import { Batcher } from '../lib/batcher.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EndRecorder } from './end-recorder.ts';
 import { SourceTaker } from './source-taker.ts';
@@ -32,6 +35,11 @@ export type CallTakingPorts = {
   readonly mayTake: () => boolean;
   /** Starts the call's state machine. Without a turn, the INVITE may be sent immediately. */
   readonly start: (call: AcceptedCall, queued: QueuedEvent, turn: Turn | undefined) => void;
+  /**
+   * Ends a call that the calling rules refuse, without a state machine. Resolves when the end has
+   * been stored.
+   */
+  readonly refuse: (call: AcceptedCall, queued: QueuedEvent, refusal: RuleRefusal) => Promise<void>;
   /**
    * Returns true if the call has a state machine in this process, or if we're still storing or
    * publishing its last events.
@@ -157,6 +165,7 @@ export class CallTaking {
     await this.#endUnknown(found.notHere);
     return (
       known.length + found.waiting.size + found.expired.length + found.notHere.length > 0 ||
+      found.isHolding ||
       this.#unreleased.size > 0 ||
       [...this.#takers.values()].some((taker) => taker.isUnanswered)
     );
@@ -212,9 +221,10 @@ export class CallTaking {
     return !this.#isStopped && this.#ports.mayTake() && this.#places.free() > 0;
   }
 
-  async #expire(call: AcceptedCall): Promise<void> {
+  async #expire({ call, refusal }: ExpiredCall): Promise<void> {
     const { ends, clock } = this.#ports;
-    const end = endOfExpiry(clock.now());
+    const now = clock.now();
+    const end = refusal === undefined ? endOfExpiry(now) : endOfRefusal(refusal, now);
     await ends.recordQueued(progressOfAccepted(call), end);
   }
 
@@ -238,9 +248,19 @@ export class CallTaking {
 
   #startCall(source: CallSource, { call, queued }: Grant, turn: Turn | undefined): void {
     const { callId } = call;
-    const hasSlot = source !== undefined && this.#ports.limitsOf(source) !== undefined;
-    this.#held.set(callId, { callId, source, hasSlot, isPlaced: false });
+    this.#held.set(callId, { callId, source, hasSlot: this.#hasSlots(source), isPlaced: false });
     this.#ports.start(call, queued, turn);
+  }
+
+  #refuseCall(source: CallSource, { call, queued }: Grant, refusal: RuleRefusal): void {
+    const { callId } = call;
+    this.#held.set(callId, { callId, source, hasSlot: this.#hasSlots(source), isPlaced: false });
+    const refused = this.#ports.refuse(call, queued, refusal).finally(() => this.onEnded(callId));
+    inBackground(refused, this.#ports.logger, 'ending a call that the calling rules refuse');
+  }
+
+  #hasSlots(source: CallSource): boolean {
+    return source !== undefined && this.#ports.limitsOf(source) !== undefined;
   }
 
   /**
@@ -270,6 +290,7 @@ export class CallTaking {
       places: this.#places,
       mayTake,
       start: (grant, turn) => this.#startCall(source, grant, turn),
+      refuse: (grant, refusal) => this.#refuseCall(source, grant, refusal),
       nowMs: () => performance.now(),
       logger,
     });

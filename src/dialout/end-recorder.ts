@@ -24,6 +24,11 @@ export type EndRecorder = {
     how: { readonly isRecovered: boolean },
   ): Promise<boolean>;
   /**
+   * Stores the end of a call that this process has claimed, but doesn't dial.
+   * @returns false if the call had already ended or another process owns it
+   */
+  recordClaimed(progress: CallProgress, end: CallEnd): Promise<boolean>;
+  /**
    * Stores the end of a call that no process has started to dial.
    * @returns false if a process has started to dial the call, or if the call had already ended
    */
@@ -44,6 +49,10 @@ export function createEndRecorder(outbox: CallOutbox): EndRecorder {
         // events.
         (await outbox.append(progress.call, step, { isRepeated: true, isRecovered })) === 'stored'
       );
+    },
+    async recordClaimed(progress, end) {
+      const { event } = endEvent(progress, end);
+      return (await outbox.append(progress.call, { events: [], ending: { event } })) === 'stored';
     },
     async recordQueued(progress, end) {
       const { event } = endEvent(progress, end);

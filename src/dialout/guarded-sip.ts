@@ -100,7 +100,8 @@ function refusedLeg(observer: LegObserver, clock: Clock): CallLeg {
   const nothing = (): void => undefined;
   queueMicrotask(() => {
     const reason = 'The node lost its lease';
-    observer.observe({ kind: 'failed', failure: { at: clock.now(), kind: 'transport', reason } });
+    const failure = { at: clock.now(), kind: 'transport', reason, isUnsent: true } as const;
+    observer.observe({ kind: 'failed', failure });
   });
   const released = Promise.resolve();
   const press = async () => false;

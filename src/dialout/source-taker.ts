@@ -17,6 +17,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallSource, CallTakes, Grant, Turn } from '../calls/dialout-ports.ts';
+import type { RuleRefusal } from '../calls/rules/refusal.ts';
 import { createTurn, type StartInstant, type TurnPorts, timed } from './turn.ts';
 
 export type TakerPorts = TurnPorts & {
@@ -37,6 +38,8 @@ export type TakerPorts = TurnPorts & {
    * turn. Without a turn, it may be sent immediately.
    */
   readonly start: (grant: Grant, turn: Turn | undefined) => void;
+  /** Ends a call that the calling rules refuse. */
+  readonly refuse: (grant: Grant, refusal: RuleRefusal) => void;
 };
 
 /**
@@ -153,7 +156,10 @@ export class SourceTaker {
       takes.take({ ...request, limits: limits() }),
     );
     this.#isAnswerLost = false;
-    for (const grant of answer.grants) this.#startLater(grant, startOf(grant.startInMs));
+    for (const grant of answer.grants) {
+      if (grant.refusal !== undefined) this.#ports.refuse(grant, grant.refusal);
+      else this.#startLater(grant, startOf(grant.startInMs));
+    }
     // If so, we've claimed all calls that we know of. Other processes will ask for those that they
     // accepted.
     const hasAllKnown = answer.grants.length >= wanted && wanted < maxBatch && !isRepeated;

@@ -53,7 +53,8 @@ class Sql {
         for (const legId of legIds) this.slots.delete(legId as CallId);
       },
       sweep: async (here) => ({
-        expired: this.expired.splice(0),
+        expired: this.expired.splice(0).map((call) => ({ call })),
+        isHolding: false,
         waiting: new Map(this.waiting.length > 0 ? [['carrier', this.waiting.length]] : []),
         notHere: this.notHere.filter((callId) => !here.includes(callId)),
       }),
@@ -77,6 +78,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
   const turns: (Turn | undefined)[] = [];
   const ended: CallId[] = [];
   const hints: CallSource[] = [];
+  const refused: string[] = [];
   const lease = { isHeld: true };
   let mostHere = 0;
 
@@ -99,6 +101,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
           onStart(callId, taking);
         }, 2);
       },
+      refuse: async ({ callId }, _queued, { rule }) => void refused.push(`${callId} ${rule}`),
       isHere: (callId) => here.has(callId),
       here: () => [...here],
       endUnknown: async (callIds) => void ended.push(...callIds),

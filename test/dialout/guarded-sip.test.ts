@@ -98,7 +98,7 @@ describe('the SIP port of a node', () => {
     expect(placed).toEqual([]);
     expect(releasedCalls).toEqual(['call-1']);
     expect(failures).toEqual([
-      { at: new Date(0), kind: 'transport', reason: 'The node lost its lease' },
+      { at: new Date(0), kind: 'transport', reason: 'The node lost its lease', isUnsent: true },
     ]);
   });
 });

@@ -2,12 +2,12 @@
 // forever.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createCallTakes } from '../../src/store/calls/call-takes.ts';
 import { createNodeStore, listNodes, type NodeStore } from '../../src/store/nodes.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { openLedger } from '../support/ledger.ts';
 import { forSuite } from '../support/opened.ts';
+import { takesOf } from '../support/takes.ts';
 
 const expired = 'expired';
 
@@ -41,7 +41,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     const ledger = openLedger(database);
     const call = acceptedCall({ acceptedAt: new Date() });
     await ledger.accept(call, {});
-    await createCallTakes(database.pool, ownerId).take({
+    await takesOf(database.pool, ownerId).take({
       ...{ takeId: 1, isRepeated: false, source: call.request.trunk, limits: undefined },
       ...{ wanted: 1, horizonMs: 0 },
     });

@@ -20,6 +20,7 @@ import {
   faultOf,
   outcomeBySipStatus,
 } from '../../src/calls/life/call-outcome.ts';
+import { callTerms } from '../../src/calls/rules/call-terms.ts';
 import { configurationTable } from '../../src/config.ts';
 import { sandboxNumbers } from '../../src/embedded/sandbox/sandbox-numbers.ts';
 import { problemKinds } from '../../src/http/problem.ts';
@@ -78,7 +79,10 @@ export const events = table(
     return [
       code(type),
       data.description ?? '',
-      Object.keys(data.shape).map(code).join(', '),
+      Object.keys(data.shape)
+        .filter((name) => !Object.hasOwn(callTerms, name))
+        .map(code)
+        .join(', '),
       code(statuses[type]?.status ?? 'Event'),
       changesContext(type) ? 'changes' : '',
     ];

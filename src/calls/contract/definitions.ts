@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { identifier } from '../../lib/ids.ts';
+import { callTerms } from '../rules/call-terms.ts';
 import { callIdentity } from './identity.ts';
 import { type Immutable, instant, sequence } from './schema.ts';
 
@@ -36,7 +37,7 @@ export const callEventEnvelope = z.object({
 export type CallEventEnvelope = Immutable<z.infer<typeof callEventEnvelope>>;
 
 /**
- * Adds `notificationSequence`, which is set if a notification will be sent for the event. That
+ * Adds the terms of the request, and `notificationSequence`, which is set if a notification will be sent for the event. That
  * requires a notify URL and one of these events: the answer, a subscribed AMD event, an event
  * selected by the request, or the end. The call assigns the number, so every process builds the
  * same body.
@@ -45,7 +46,7 @@ function eventData<Shape extends z.ZodRawShape>(shape: Shape) {
   const notificationSequence = sequence
     .exactOptional()
     .describe('1, 2, … over the notifications of the call; absent if the event is not notified');
-  return z.object({ ...shape, notificationSequence });
+  return z.object({ ...shape, ...callTerms, notificationSequence });
 }
 
 type EventData<Shape extends z.ZodRawShape> = Immutable<

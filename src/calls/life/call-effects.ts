@@ -36,6 +36,8 @@ export const emitDialing = callSetup.enqueueActions(({ context, event, enqueue }
   enqueue({ type: 'append', params: { events: [emitted], dialedAt, leg: event.leg } });
 });
 
+export const notePlacing = callSetup.assign({ mayHaveSent: true });
+
 export const noteFailedAttempt = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'leg.attemptFailed');
   return { failedAttempts: [...context.failedAttempts, event.attempt] };
@@ -150,7 +152,11 @@ export const endByFailure = callSetup.assign(({ event }) => {
   assertEvent(event, 'leg.failed');
   const { failure } = event;
   const isRefused = failure.kind === 'response';
-  return { end: endOfFailure(failure), ...(isRefused ? { legIsOver: true as const } : {}) };
+  return {
+    end: endOfFailure(failure),
+    ...(isRefused ? { legIsOver: true as const } : {}),
+    ...(failure.isUnsent === true ? { mayHaveSent: false } : {}),
+  };
 });
 
 export const endByLeg = callSetup.assign(({ context, event }) => {

@@ -13,6 +13,7 @@ import type { CallIdentity } from '../contract/identity.ts';
 import type { SelectedEventType } from '../contract/notify-events.ts';
 import { type AmdEvent, verdictOf } from '../detection/amd-event.ts';
 import { nothingPlayed, type PlaybackProgress, playedMembers } from '../playback/playback.ts';
+import { termsOf } from '../rules/call-terms.ts';
 import type { CallEvidence } from '../rules/evidence.ts';
 import type { TransferSummary } from '../transfer/transfer-contract.ts';
 import type { AnswerTimes, FailedAttempt } from './call-contract.ts';
@@ -203,8 +204,8 @@ export function nextEvent<Type extends SelectedEventType>(
 
 /**
  * Builds the next event. `isNotified` decides whether it gets a notification number. `data`
- * receives that number and returns the event's data, so that the number appears where the API
- * documents show it.
+ * receives that number and the call's terms, and returns the event's data, so that they appear
+ * where the API documents show them.
  */
 export function nextEventWith<Event extends CallEvent>(
   progress: NumberedCall,
@@ -222,7 +223,10 @@ export function nextEventWith<Event extends CallEvent>(
     eventSequence,
     ...{ callId, sid, conversationId, botId, accountId, appId },
     type,
-    data: data(isNotified ? { notificationSequence } : {}),
+    data: data({
+      ...termsOf(progress.call.request),
+      ...(isNotified ? { notificationSequence } : {}),
+    }),
   };
   // `data` belongs to `type`, but TypeScript can't follow that through a union.
   return { event: event as unknown as Event, eventSequence, notificationSequence };

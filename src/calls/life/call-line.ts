@@ -139,6 +139,7 @@ class Line {
   #place(session: MediaSession): void {
     const { request, callId } = this.#call;
     this.#state = 'placed';
+    this.#send({ type: 'line.placing' });
     this.#leg = this.#ports.sip.place(
       {
         callId,

@@ -105,6 +105,7 @@ import {
   hangUpOnMaxDuration,
   noteAnswer,
   noteFailedAttempt,
+  notePlacing,
   noteQuality,
   noteStated,
   stopAwaitingQuality,
@@ -280,6 +281,7 @@ export const callMachine = callSetup.createMachine({
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
   on: {
     'line.acceptsKeys': { actions: noteAcceptsKeys },
+    'line.placing': { actions: notePlacing },
     'leg.stated': { actions: noteStated },
   },
   initial: 'preparing',
@@ -356,7 +358,7 @@ function answerStep({ answeredAt, leg, answeredEvent }: CallMachineContext): Cal
 }
 
 function endStep(context: CallMachineContext): CallStep {
-  const { endEvent: event, legIsOver } = context;
+  const { endEvent: event, legIsOver, sentAt, mayHaveSent } = context;
   if (event === undefined) throw new Error('an end is stored only after it was built');
   const ifAnswered = endIfAnswered(context);
   return {
@@ -365,6 +367,7 @@ function endStep(context: CallMachineContext): CallStep {
       event,
       ...(ifAnswered === undefined ? {} : { ifAnswered }),
       ...evidenceIn(context),
+      ...(sentAt === undefined && mayHaveSent !== true ? { isUnsent: true } : {}),
     },
     ...(legIsOver === undefined ? {} : { legIsOver }),
   };

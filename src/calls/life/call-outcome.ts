@@ -40,8 +40,8 @@ const carrierFailure: Meaning = { outcome: 'carrier-failure', reasonCode: 'Servi
 const gatewayFailure: Meaning = { outcome: 'gateway-failure', reasonCode: 'Service Unavailable' };
 const botFailure: Meaning = { outcome: 'bot-failure', reasonCode: 'Bot-disconnected' };
 const unknown: Meaning = { outcome: 'unknown', reasonCode: 'Service Unavailable' };
-const expired: Meaning = { outcome: 'expired', reasonCode: 'Service Unavailable' };
 const notPermitted: Meaning = { outcome: 'not-permitted', reasonCode: 'Service Unavailable' };
+const expired: Meaning = { outcome: 'expired', reasonCode: 'Service Unavailable' };
 
 /** RFC 3261 section 21, unless a comment names another source. */
 export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([

@@ -44,7 +44,9 @@ export type LineEvent =
    * Sent at the answer and after every re-offer. Says whether the far end accepts key presses,
    * either as RTP events or by SIP INFO.
    */
-  | { readonly type: 'line.acceptsKeys'; readonly acceptsKeys: boolean };
+  | { readonly type: 'line.acceptsKeys'; readonly acceptsKeys: boolean }
+  /** The line passes the INVITE to the SIP port, which may send it at any time from now on. */
+  | { readonly type: 'line.placing' };
 
 /**
  * @param now time at which the line received the event, used unless the event already has a time
@@ -212,6 +214,8 @@ export type CallMachineContext = CallProgress & {
    * Set if the far end hung up or refused the call, which means that there's no leg left to end.
    */
   readonly legIsOver?: true;
+  /** True once an INVITE may have left, although `leg.sent` has not said so yet. */
+  readonly mayHaveSent?: boolean;
   readonly answeredEvent?: CallEvent;
   /**
    * The sequence numbers before the answer. The machine falls back to these numbers if the answer

@@ -16,6 +16,8 @@ export type CallEnding = {
   readonly ifAnswered?: readonly CallEvent[];
   /** Omitted if the call has none. */
   readonly evidence?: CallEvidence;
+  /** Set if it is certain that no INVITE left, so that the call is no attempt to call its number. */
+  readonly isUnsent?: true;
 };
 
 /** `leg` is omitted once the leg has ended on the wire, because its state is no longer needed. */

@@ -62,6 +62,8 @@ export class FailoverLeg implements CallLeg {
   #state: FailoverState = 'trying';
   /** True while we wait to hear whether the target may be reached. No attempt is then under way. */
   #isAsking = false;
+  /** True once an INVITE may have left. */
+  #mayHaveSent = false;
 
   constructor(request: PlaceRequest, observer: LegObserver, dependencies: FailoverDependencies) {
     this.#request = request;
@@ -162,7 +164,8 @@ export class FailoverLeg implements CallLeg {
   #failUnresolved(route: Route, why: string): void {
     const at = this.#dependencies.clock.now();
     const reason = `${dnsFailure}: ${why}`;
-    this.#onAttemptFailed(route, at, { kind: 'stack', sipStatus: 503, reason, at });
+    const notSent = true;
+    this.#onAttemptFailed(route, at, { kind: 'stack', sipStatus: 503, reason, at, notSent });
   }
 
   /**
@@ -189,6 +192,7 @@ export class FailoverLeg implements CallLeg {
   #onAttemptFailed(route: Route, startedAt: Date, failure: AttemptFailure): void {
     const { logger, onAttemptFailed } = this.#dependencies;
     const hasRung = this.#state === 'rung';
+    if (failure.notSent !== true) this.#mayHaveSent = true;
     onAttemptFailed(route, failure, hasRung);
     const mayRetry = mayFailOver(failure, hasRung) && this.#request.mayInvite?.() !== false;
     const next = mayRetry ? this.#nextPath() : undefined;
@@ -230,6 +234,7 @@ export class FailoverLeg implements CallLeg {
       reason,
       kind,
       ...(facts !== undefined && { facts }),
+      ...(!this.#mayHaveSent && { isUnsent: true as const }),
     };
     this.#observer.observe({ kind: 'failed', failure });
     this.#settle();

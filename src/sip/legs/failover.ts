@@ -6,7 +6,7 @@ import type { LegFailure } from '../../calls/ports.ts';
 
 /** Failure of a single attempt, with more details than `LegFailure`. */
 export type AttemptFailure = LegFailure & {
-  /** True if the engine rejected the request, so nothing was sent. */
+  /** True if nothing was sent: the engine rejected the request, or the name does not resolve. */
   readonly notSent?: true;
 };
 

@@ -8,11 +8,14 @@ import type { CallId } from '../../calls/contract/identity.ts';
 import type {
   CallSource,
   CallTakes,
+  ExpiredCall,
   Grant,
   Sweep,
   Taken,
   TakeRequest,
 } from '../../calls/dialout-ports.ts';
+import type { RuleName } from '../../calls/rules/rule-words.ts';
+import type { Permits } from '../rules/permits.ts';
 import { type CallColumns, callColumns, toAcceptedCall } from './call-rows.ts';
 
 // `offset 0` makes the planner look up each call by its key. Otherwise it would read all calls,
@@ -44,10 +47,19 @@ const notHereAge = '10 seconds';
  */
 const maxExpiredPerSweep = 1_000;
 const notHereAtOnce = 1_000;
+/**
+ * Calls that waited for a rule are released until this many wait to be dialled on their trunk, so
+ * that a list that waited for the morning doesn't fill the queue for everybody else.
+ */
+const maxReleasedWaiting = 2_000;
+/** A sweep looks at this many of a trunk's calls even if it can release none, to end late ones. */
+const minDuePerSweep = 500;
 
-// With `end_published_at is null`, the planner uses the index of open calls.
+// With `end_published_at is null and not_before is null`, the planner uses the index of open calls.
+// `sources` skips through the index of calls that wait for a rule. `rooms` says how many of each
+// source may be released, `due` finds those that are due, and `let_go` releases them.
 const sweepStatement = `
-with released as (
+with recursive released as (
   delete from trunk_slots s where taken_at < clock_timestamp() - interval '${lostSlotAge}'
     and exists (select from calls c where c.call_id = s.call_id
       and c.ended_at < clock_timestamp() - interval '${lostSlotAge}')
@@ -55,18 +67,60 @@ with released as (
       select from nodes n where n.owner_id = s.owner_id and n.lost_at is null) end
 ), open as materialized (
   select call_id, trunk, owner_id, dial_started_at, dial_before, accepted_at from calls
-  where end_published_at is null and ended_at is null
+  where end_published_at is null and not_before is null and ended_at is null
+), sources as (
+  (select coalesce(trunk, '') as source from calls where not_before is not null
+   order by coalesce(trunk, '') limit 1)
+  union all
+  select next.source from sources s cross join lateral (
+    select coalesce(trunk, '') as source from calls
+    where not_before is not null and coalesce(trunk, '') > s.source order by coalesce(trunk, '') limit 1
+  ) as next
+), rooms as materialized (
+  select source, greatest(0, ${maxReleasedWaiting} - (
+    select count(*) from open
+    where dial_started_at is null and coalesce(trunk, '') = source)) as room
+  from sources
+), due as materialized (
+  select held.*, room from rooms cross join lateral (
+    select call_id, dial_before, dial_before <= clock_timestamp() as is_late,
+      row_number() over (partition by dial_before <= clock_timestamp() order by accepted_at) as place
+    from (
+      select call_id, dial_before, accepted_at from calls
+      where not_before is not null and coalesce(trunk, '') = source
+        and least(not_before, dial_before) <= clock_timestamp()
+      order by least(not_before, dial_before) limit greatest(room, ${minDuePerSweep})
+    ) as first
+  ) as held
+), let_go as (
+  update calls c set not_before = null, waits_for = null from (
+    select call_id from calls
+    where call_id in (select call_id from due where not is_late and place <= room)
+    order by call_id for update skip locked
+  ) as permitted
+  where c.call_id = permitted.call_id and c.ended_at is null and c.not_before is not null
+  returning c.trunk
 ), expired as (
-  select call_id from open where dial_started_at is null and dial_before <= clock_timestamp()
-  order by accepted_at limit ${maxExpiredPerSweep}
+  (select call_id from open where dial_started_at is null and dial_before <= clock_timestamp()
+   order by accepted_at limit ${maxExpiredPerSweep})
+  union all
+  (select call_id from due where is_late limit ${maxExpiredPerSweep})
 )
 select 'waiting' as kind, trunk, count(*)::integer as count, null as call_id, null as sid, null as conversation_id,
-  null as account_id, null as app_id, null as bot_id, null::timestamptz as accepted_at, null::jsonb as request
-from open where dial_started_at is null and dial_before > clock_timestamp() group by trunk
+  null as account_id, null as app_id, null as bot_id, null::timestamptz as accepted_at, null::jsonb as request,
+  null as waits_for, null::timestamptz as not_before
+from (
+  select trunk from open where dial_started_at is null and dial_before > clock_timestamp()
+  union all select trunk from let_go
+) as waiting group by trunk
 union all
-select 'expired', null, null, ${callColumns} from calls where call_id in (select call_id from expired)
+select 'expired', null, null, ${callColumns}, waits_for, not_before from calls
+where call_id in (select call_id from expired)
 union all
-(select 'not here', null, null, call_id, null, null, null, null, null, null, null from open
+(select 'holding', null, null, null, null, null, null, null, null, null, null, null, null from sources
+ limit 1)
+union all
+(select 'not here', null, null, call_id, null, null, null, null, null, null, null, null, null from open
  where owner_id = $1 and dial_started_at < clock_timestamp() - interval '${notHereAge}' and call_id <> all($2::text[])
  limit ${notHereAtOnce})`;
 
@@ -81,12 +135,17 @@ type TakenRow =
 
 type SweepRow =
   | { readonly kind: 'waiting'; readonly trunk: string | null; readonly count: number }
-  | ({ readonly kind: 'expired' } & CallColumns)
+  | ({
+      readonly kind: 'expired';
+      readonly waits_for: RuleName | null;
+      readonly not_before: Date | null;
+    } & CallColumns)
+  | { readonly kind: 'holding' }
   | { readonly kind: 'not here'; readonly call_id: CallId };
 
-export function createCallTakes(pool: Pool, ownerId: string): CallTakes {
+export function createCallTakes(pool: Pool, ownerId: string, permits: Permits): CallTakes {
   return {
-    take: (request) => take(pool, ownerId, request),
+    take: async (request) => await withPermits(permits, await take(pool, ownerId, request)),
     async nextStart(trunk, intervalMs) {
       const { rows } = await pool.query<{ start_in_ms: number; took_ms: number }>({
         name: 'advance a trunk',
@@ -142,6 +201,25 @@ async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<
   throw new Error('a take ended without its last row');
 }
 
+/** Removes the calls that have to wait for a calling rule, and marks those that a rule refuses. */
+async function withPermits(permits: Permits, taken: Taken): Promise<Taken> {
+  const ruled = taken.grants.flatMap(({ call }) => (call.isRuled === true ? [call] : []));
+  if (ruled.length === 0) return taken;
+  const askedAtMs = performance.now();
+  const verdicts = await permits.decide(ruled);
+  // Starts are relative to the end of the answer, and the check is part of the work for it.
+  const checkMs = performance.now() - askedAtMs;
+  const grants = taken.grants.flatMap((grant): readonly Grant[] => {
+    const later = { ...grant, startInMs: grant.startInMs - checkMs };
+    if (grant.call.isRuled !== true) return [later];
+    const verdict = verdicts.get(grant.call.callId);
+    if (verdict === undefined) return [];
+    if ('rule' in verdict) return [{ ...later, refusal: verdict }];
+    return [{ ...later, call: { ...grant.call, ...verdict } }];
+  });
+  return { ...taken, grants, tookMs: taken.tookMs + checkMs };
+}
+
 /**
  * Reports whether a call's first event has been stored, or even published. The take statement can't
  * see the event of a call that was accepted during the take, but storing that event again does no
@@ -154,7 +232,8 @@ function queuedState(stored: number | null, published: number | null): Grant['qu
 
 function toSweep(rows: readonly SweepRow[]): Sweep {
   const waiting = new Map<CallSource, number>();
-  const expired: Sweep['expired'][number][] = [];
+  const expired: ExpiredCall[] = [];
+  let isHolding = false;
   const notHere: CallId[] = [];
   for (const row of rows) {
     switch (row.kind) {
@@ -162,12 +241,22 @@ function toSweep(rows: readonly SweepRow[]): Sweep {
         waiting.set(row.trunk ?? undefined, row.count);
         break;
       case 'expired':
-        expired.push(toAcceptedCall(row));
+        expired.push(toExpiredCall(row));
+        break;
+      case 'holding':
+        isHolding = true;
         break;
       case 'not here':
         notHere.push(row.call_id);
         break;
     }
   }
-  return { expired, waiting, notHere };
+  return { expired, waiting, isHolding, notHere };
+}
+
+function toExpiredCall(row: Extract<SweepRow, { kind: 'expired' }>): ExpiredCall {
+  const call = toAcceptedCall(row);
+  const { waits_for: rule, not_before: notBefore } = row;
+  if (rule === null || notBefore === null) return { call };
+  return { call, refusal: { rule, notBefore } };
 }

@@ -66,10 +66,12 @@ const moved = `moved as (
     reason = coalesce(c.reason, (${ending}) ->> 'reason'),
     reason_code = coalesce(c.reason_code, (${ending}) ->> 'reasonCode'),
     sip_status = coalesce(c.sip_status, ((${ending}) ->> 'sipStatus')::integer),
-    rule = coalesce(c.rule, (${ending}) ->> 'rule'),
     evidence = coalesce(c.evidence, (${ending}) -> 'evidence'),
     ftc_outcome = coalesce(i.ftc_outcome, c.ftc_outcome),
     ofcom_outcome = coalesce(i.ofcom_outcome, c.ofcom_outcome),
+    rule = coalesce(c.rule, (${ending}) ->> 'rule'),
+    waits_for = case when i.ending is null then c.waits_for end,
+    not_before = case when i.ending is null then c.not_before end,
     last_event_sequence = greatest(c.last_event_sequence, i.event_sequence,
       ((${ending}) ->> 'eventSequence')::integer),
     last_notification_sequence = greatest(c.last_notification_sequence, i.notification_sequence,
@@ -83,6 +85,37 @@ const moved = `moved as (
       or i.ending ->> 'status' is distinct from 'failed')
   returning c.call_id, c.answered_at is not null as is_answered,
     c.published_event_sequence as published
+)`;
+
+/**
+ * The numbers ($9) of ruled calls that were answered, or that ended without an INVITE. Locks their
+ * rows in the same order as other statements do, and after the calls, as `decide` does
+ * (`src/store/rules/permits.ts`).
+ */
+const called = `called as materialized (
+  select n.account_id, n.number, given.answered_at, given.unsent from (
+    select account_id, number, max(answered_at) as answered_at,
+      coalesce(array_agg(call_id) filter (where is_unsent), '{}') as unsent
+    from json_to_recordset($9::json) as i(call_id text, account_id text, number text,
+      answered_at timestamptz, is_unsent boolean)
+    join moved using (call_id)
+    where moved.is_answered or i.is_unsent
+    group by account_id, number
+  ) as given
+  join called_numbers n using (account_id, number)
+  order by account_id, number for update of n
+)`;
+
+/** Notes the answers, and gives back the attempts of calls without an INVITE. */
+const counted = `counted as (
+  update called_numbers n set answered_at = greatest(n.answered_at, c.answered_at),
+    call_ids = array(
+      select a.call_id from unnest(n.call_ids) with ordinality as a(call_id, place)
+      where a.call_id <> all(c.unsent) order by a.place),
+    attempted_at = array(
+      select a.at from unnest(n.call_ids, n.attempted_at) with ordinality as a(call_id, at, place)
+      where a.call_id <> all(c.unsent) order by a.place)
+  from called c where n.account_id = c.account_id and n.number = c.number
 )`;
 
 /** Stores the legs ($8) of all calls, even if this process no longer owns the call. */
@@ -206,11 +239,16 @@ from moved
 left join (select call_id, count(*) as stored from stored group by call_id) s using (call_id)
 left join queued using (call_id)`;
 
-/** Returns the statement for calls that were accepted on `day`. It is prepared once per day. */
-export const appendStatement = (day: Day) => ({
-  name: `append to calls of ${day}`,
+/**
+ * Returns the statement for calls that were accepted on `day`. It is prepared once per day.
+ *
+ * @param hasNumbers true if the batch changes rows of `called_numbers`, which only the calls of
+ *   accounts with calling rules do
+ */
+export const appendStatement = (day: Day, hasNumbers: boolean) => ({
+  name: `append to ${hasNumbers ? 'ruled ' : ''}calls of ${day}`,
   text: `with ${[
-    ...[given, moved, legs, released, stored(day)],
+    ...[given, moved, ...(hasNumbers ? [called, counted] : []), legs, released, stored(day)],
     ...[owed, judged(day), inserted(day), queues, queued(day)],
   ].join(', ')} ${results}`,
 });

@@ -6,6 +6,7 @@ import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../../calls/contract/call-event.ts';
 import { type CallStep, legsOf } from '../../calls/life/call-step.ts';
 import type { CallEvidence } from '../../calls/rules/evidence.ts';
+import { suppressedAddressOf } from '../../calls/rules/suppression.ts';
 import { dayOf } from '../days.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
 import { appendStatement } from './append-statement.ts';
@@ -114,9 +115,10 @@ export async function appendSteps(
     new Date(now.getTime() - ports.passRefusedAfterMs),
     jsonRows(steps.flatMap(legRows)),
   ];
+  const numbers = steps.flatMap(numberRows);
   const { rows } = await ports.pool.query<Row>({
-    ...appendStatement(dayOf(first.call.acceptedAt)),
-    values,
+    ...appendStatement(dayOf(first.call.acceptedAt), numbers.length > 0),
+    values: numbers.length > 0 ? [...values, jsonRows(numbers)] : values,
   });
   const byCall = new Map(rows.map((row) => [row.call_id, row]));
   return prepared.map((each) => toAppendedStep(each, byCall.get(each.waiting.call.callId), now));
@@ -219,6 +221,20 @@ function stepRow({ call, step, isUntaken }: WaitingStep, published: number | und
     notification_sequence: lastNotification(events),
     published,
   });
+}
+
+/** What the step changes for the number of a call whose account has calling rules. */
+function numberRows({ call, step: { answeredAt, ending } }: WaitingStep): string[] {
+  const number = call.isRuled === true ? suppressedAddressOf(call.request.target) : undefined;
+  const isUnsent = ending?.isUnsent === true;
+  if (number?.startsWith('+') !== true || (answeredAt === undefined && !isUnsent)) return [];
+  const { callId, accountId } = call;
+  return [
+    storableJson({
+      ...{ call_id: callId, account_id: accountId, number },
+      ...{ answered_at: answeredAt, is_unsent: isUnsent },
+    }),
+  ];
 }
 
 function legRows({ call: { callId }, step }: WaitingStep): string[] {

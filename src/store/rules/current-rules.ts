@@ -26,8 +26,6 @@ const compiled = new LRUCache<string, Rules>({ max: 500 });
 /**
  * Keeps the rule sets of the calls' accounts as they are until the end of the transaction. A change
  * waits for it, so once a change has been confirmed, no call is taken under earlier rules.
- *
- * @public
  */
 export async function keepRules(sql: Queries, calls: readonly RuledCall[]): Promise<void> {
   await sql.query({

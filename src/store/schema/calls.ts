@@ -101,9 +101,9 @@ create index calls_open on calls (accepted_at) where end_published_at is null an
 -- of the changing columns, because an update of any column in it writes all indexes.
 create index calls_waiting on calls (coalesce(trunk, ''), accepted_at, call_id)
   where dial_started_at is null and end_published_at is null and not_before is null;
--- Calls that wait for a calling rule, by when the sweep has to release them or to end them. There may
+-- Calls that wait for a calling rule, by trunk and by when the sweep has to release them or to end them. There may
 -- be a hundred thousand of each account, so the sweep must not read those that are not due.
-create index calls_held on calls (least(not_before, dial_before)) where not_before is not null;
+create index calls_held on calls (coalesce(trunk, ''), least(not_before, dial_before)) where not_before is not null;
 create index calls_held_by_account on calls (account_id, accepted_at) where not_before is not null;
 -- For retention. Not on ended_at: an index on a changing column would make every end of a call a
 -- costly update.

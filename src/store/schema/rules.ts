@@ -8,6 +8,25 @@ create table ruled_accounts (
   account_id text primary key
 );
 
+-- The attempts of a ruled account to call a number. The check of a call locks the row. The two arrays
+-- have one entry per attempt, oldest first: the call, and when it was permitted. An entry is removed
+-- if its call ends without an INVITE. At most 100 entries are kept, none older than 366 days, because
+-- no rule counts more.
+create table called_numbers (
+  account_id text not null,
+  -- E.164: + and digits.
+  number text collate "C" not null,
+  call_ids text[] not null,
+  attempted_at timestamptz(3)[] not null,
+  -- The last answer, and the last abandoned call.
+  answered_at timestamptz(3),
+  abandoned_at timestamptz(3),
+  -- For retention.
+  used_at timestamptz(3) not null,
+  primary key (account_id, number)
+) with (fillfactor = 60);
+create index called_numbers_by_age on called_numbers using brin (used_at);
+
 -- Each version of each rule set. Rows are never deleted, because records of calls name them.
 create table rule_sets (
   account_id text not null,

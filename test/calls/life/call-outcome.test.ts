@@ -6,6 +6,7 @@ import {
   endOfExpiry,
   endOfFailure,
   endOfMachine,
+  endOfRefusal,
   endOfRemoteBye,
   endOfRingTimeout,
   endOfUnknown,
@@ -222,4 +223,16 @@ describe('the side at fault', () => {
       expect(faultOf(end)).toBe('carrier');
     }
   });
+});
+
+test('the end of a call that a calling rule refused names the rule', () => {
+  const refusal = { rule: 'hours', notBefore: new Date('2026-01-02T08:00:00.000Z') } as const;
+
+  const end = endOfRefusal(refusal, at);
+
+  expect(end).toEqual({
+    ...{ at, outcome: 'not-permitted', reasonCode: 'Service Unavailable' },
+    ...{ reason: 'Outside the calling hours', refusal },
+  });
+  expect(faultOf(end)).toBe('caller');
 });

@@ -5,10 +5,10 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
 import type { CallSource, CallTakes, TrunkLimits } from '../../../src/calls/dialout-ports.ts';
-import { createCallTakes } from '../../../src/store/calls/call-takes.ts';
 import { createNodeStore } from '../../../src/store/nodes.ts';
 import { acceptedCall, endEventOf } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';
+import { takesOf } from '../../support/takes.ts';
 import { eachWithLedger, type LedgerRig } from '../ledger-rig.ts';
 
 type Explained = readonly { readonly Plan: { readonly 'Shared Hit Blocks': number } }[];
@@ -21,7 +21,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
   });
   beforeEach(() => {
     rig.setNow(new Date());
-    nodes = [createCallTakes(rig.database.pool, 'a/1'), createCallTakes(rig.database.pool, 'b/1')];
+    nodes = [takesOf(rig.database.pool, 'a/1'), takesOf(rig.database.pool, 'b/1')];
   });
 
   let age = 0;
@@ -219,7 +219,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     const call = await accept('carrier', 500);
     expect((await nodes[0].take(ask({ maxConcurrentCalls: 5 }))).grants).toEqual([]);
     const { expired, waiting } = await nodes[0].sweep([]);
-    expect(expired).toEqual([call]);
+    expect(expired).toEqual([{ call }]);
     expect(waiting).toEqual(new Map());
   });
 

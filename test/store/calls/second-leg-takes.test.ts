@@ -4,10 +4,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
 import type { CallTakes, SecondLegTakes, TrunkLimits } from '../../../src/calls/dialout-ports.ts';
-import { createCallTakes } from '../../../src/store/calls/call-takes.ts';
 import { createSecondLegTakes } from '../../../src/store/calls/second-leg-takes.ts';
 import { acceptedCall } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';
+import { takesOf } from '../../support/takes.ts';
 import { eachWithLedger, type LedgerRig } from '../ledger-rig.ts';
 
 describe.each(databaseKinds)('a second leg on %s', (kind) => {
@@ -21,7 +21,7 @@ describe.each(databaseKinds)('a second leg on %s', (kind) => {
     const { pool } = rig.database;
     rig.setNow(new Date());
     legs = [createSecondLegTakes(pool, 'a/1'), createSecondLegTakes(pool, 'b/1')];
-    calls = createCallTakes(pool, 'a/1');
+    calls = takesOf(pool, 'a/1');
   });
 
   const legOf = (name: string, limits: TrunkLimits, trunk = 'carrier') => ({

@@ -2,12 +2,12 @@
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CallTakes } from '../../../src/calls/dialout-ports.ts';
-import { createCallTakes } from '../../../src/store/calls/call-takes.ts';
 import { becomeRuled } from '../../../src/store/rules/ruled-accounts.ts';
 import { inTransaction } from '../../../src/store/transaction.ts';
 import { acceptedCall } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';
 import { eventually } from '../../support/eventually.ts';
+import { takesOf } from '../../support/takes.ts';
 import { eachWithLedger, type LedgerRig } from '../ledger-rig.ts';
 
 describe.each(databaseKinds)('ruled accounts on %s', (kind) => {
@@ -18,7 +18,7 @@ describe.each(databaseKinds)('ruled accounts on %s', (kind) => {
   });
   beforeEach(async () => {
     rig.setNow(new Date());
-    old = createCallTakes(rig.database.pool, 'a/1');
+    old = takesOf(rig.database.pool, 'a/1');
     await accept('ruled');
     expect(await take(old, 1)).toEqual([['ruled', undefined]]);
   });
@@ -57,7 +57,7 @@ describe.each(databaseKinds)('ruled accounts on %s', (kind) => {
 
     await accept('ruled');
     await accept('unruled');
-    expect(await take(createCallTakes(rig.database.pool, 'b/1'), 1)).toEqual([
+    expect(await take(takesOf(rig.database.pool, 'b/1'), 1)).toEqual([
       ['ruled', true],
       ['unruled', undefined],
     ]);
@@ -85,7 +85,7 @@ describe('ruled accounts on two sessions', () => {
 
     const { taking } = await inTransaction(pool, async (client) => {
       await becomeRuled(client, 'ruled');
-      const underWay = createCallTakes(pool, 'a/1').take({ ...request, source: 'sandbox' });
+      const underWay = takesOf(pool, 'a/1').take({ ...request, source: 'sandbox' });
       const waiting = `select from pg_locks where locktype = 'advisory' and not granted`;
       const isWaiting = async () => (await pool.query(waiting)).rowCount === 1;
       await eventually(isWaiting, 'the take waits for the change');
