@@ -14,6 +14,7 @@ import { inRange, timestamp } from '../calls/contract/timestamp.ts';
 import { amdEvent, amdEventNames } from '../calls/detection/amd-event.ts';
 import { callQuality } from '../calls/life/call-quality.ts';
 import { connectedIdentity, endFactMembers } from '../calls/life/end-facts.ts';
+import { ruleNames } from '../calls/rules/rule-words.ts';
 import { identifier } from '../lib/ids.ts';
 import { botId } from './dialout/dialout-schema.ts';
 
@@ -99,6 +100,12 @@ export const callSummarySchema = z
       .describe(
         'the call’s position among the calls that wait for its trunk; 1 is next. Only present while the call is `queued`',
       ),
+    waitsFor: z
+      .object({ rule: z.enum(ruleNames), until: timestamp })
+      .optional()
+      .describe(
+        'the calling rule that the call waits for, and when it is checked again. Such a call has no `queuePosition`, and doesn’t count towards `callsAtOnce`',
+      ),
     target: z.string(),
     caller: z.string(),
     trunk: z.string().optional(),
@@ -128,6 +135,11 @@ export const callSummarySchema = z
     answeredAt: timestamp.optional(),
     endedAt: timestamp.optional(),
     ...endFactMembers,
+    rule: z
+      .enum(ruleNames)
+      .optional()
+      .describe('the calling rule that ended the call; only if `outcome` is `not-permitted`'),
+    notBefore: timestamp.optional().describe('when that rule would permit the call, if known'),
     connectedIdentity: connectedIdentity.optional(),
     quality: callQuality
       .optional()

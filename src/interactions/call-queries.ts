@@ -11,6 +11,7 @@ import type {
 import type { AmdEventName } from '../calls/detection/amd-event.ts';
 import type { CallQuality } from '../calls/life/call-quality.ts';
 import type { EndFacts } from '../calls/life/end-facts.ts';
+import type { RuleName } from '../calls/rules/rule-words.ts';
 import type { LocalDay } from '../lib/local-days.ts';
 
 /** The account and bot whose calls the client may read. All other calls are treated as unknown. */
@@ -29,6 +30,11 @@ export type CallSummary = {
   readonly status: InteractionStatus;
   /** The call's place in its trunk's queue. The next call to be dialled has place 1. */
   readonly queuePosition?: number;
+  /** The calling rule that the call waits for, and when it is checked again. */
+  readonly waitsFor?: { readonly rule: RuleName; readonly until: string };
+  /** The calling rule that ended the call, and when it would permit the call. */
+  readonly rule?: RuleName;
+  readonly notBefore?: string;
   readonly target: string;
   readonly caller: string;
   readonly trunk?: string;

@@ -6,6 +6,7 @@ import type { AmdEventName } from '../calls/detection/amd-event.ts';
 import { faultOf } from '../calls/life/call-outcome.ts';
 import type { CallQuality } from '../calls/life/call-quality.ts';
 import { type EndFacts, endFactsIn } from '../calls/life/end-facts.ts';
+import type { RuleName } from '../calls/rules/rule-words.ts';
 import { uriOfTarget } from '../calls/target/dial-target.ts';
 import type { CallColumns } from '../store/calls/call-rows.ts';
 import type { Queries } from '../store/queries.ts';
@@ -27,6 +28,9 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
   readonly sip_status: number | null;
   readonly reason: string | null;
   readonly reason_code: string | null;
+  readonly rule: RuleName | null;
+  readonly waits_for: RuleName | null;
+  readonly not_before: Date | null;
   readonly verdict: AmdEventName | null;
   /** The `amd` events, in order. Null if there were no events or detection was off. */
   readonly amd_events: readonly { readonly event: AmdEventName; readonly reason: string }[] | null;
@@ -35,7 +39,11 @@ export type SummaryColumns = Omit<CallColumns, 'account_id' | 'app_id' | 'reques
   readonly ended_at: Date | null;
   /** Null while the call hasn't ended. Members that the end doesn't have are null. */
   readonly end_facts: Nullable<
-    EndFacts & { readonly connectedIdentity?: string; readonly quality?: CallQuality }
+    EndFacts & {
+      readonly connectedIdentity?: string;
+      readonly quality?: CallQuality;
+      readonly notBefore?: string;
+    }
   > | null;
 };
 
@@ -58,7 +66,7 @@ const endFacts = sql`
   case when ended_at is not null then (
     select json_build_object('cause', data->'cause', 'retryAfterS', data->'retryAfterS',
       'warning', data->'warning', 'block', data->'block', 'connectedIdentity', data->'connectedIdentity',
-      'quality', data->'quality')
+      'quality', data->'quality', 'notBefore', data->'notBefore')
     from call_events e
     where e.day = calls.day and e.call_id = calls.call_id and e.event_sequence = calls.last_event_sequence)
   end`;
@@ -72,7 +80,7 @@ export const summaryColumns = sql`
   request->'target' as target, request->>'caller' as caller, request->>'trunk' as trunk,
   request->>'campaign' as campaign,
   request->>'machineDetection' as machine_detection,
-  reason, reason_code,
+  reason, reason_code, rule, waits_for, not_before,
   ${currentVerdict} as verdict, ${amdEvents} as amd_events, ${endFacts} as end_facts`;
 
 export async function listCalls(
@@ -126,6 +134,18 @@ export function toSummary(row: SummaryColumns): CallSummary {
     ...(row.reason_code === null ? {} : { reasonCode: row.reason_code }),
     ...instantsOf(row),
     ...factsOf(row),
+    ...rulesOf(row),
+  };
+}
+
+function rulesOf({ rule, waits_for: waitsFor, not_before: until, end_facts }: SummaryColumns) {
+  const notBefore = end_facts?.notBefore;
+  return {
+    ...(waitsFor === null || until === null
+      ? {}
+      : { waitsFor: { rule: waitsFor, until: until.toISOString() } }),
+    ...(rule === null ? {} : { rule }),
+    ...(notBefore == null ? {} : { notBefore }),
   };
 }
 

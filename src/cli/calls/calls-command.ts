@@ -160,9 +160,11 @@ export async function showCall(
       return;
     }
     context.print(callLine(call, new Date()));
-    const { queuePosition, metadata, timeline } = call;
+    const { queuePosition, waitsFor, metadata, timeline } = call;
     if (queuePosition !== undefined)
       context.print(`waits for its trunk at position ${queuePosition}`);
+    if (waitsFor !== undefined)
+      context.print(`waits for the calling rule ${waitsFor.rule} until ${waitsFor.until}`);
     if (Object.keys(metadata).length > 0) context.print(`metadata ${JSON.stringify(metadata)}`);
     for (const { time, type, data } of timeline) {
       context.print(`${time}  ${type.padEnd(9)}  ${lineOf(type, data)}`.trimEnd());

@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import type { CallTakes, Grant } from '../../../src/calls/dialout-ports.ts';
+import { listCalls } from '../../../src/interactions/call-summaries.ts';
 import type { RuleSetDocument } from '../../../src/rules/rule-set.ts';
 import { releaseHeld } from '../../../src/store/rules/held-calls.ts';
 import { createRuleSetStore } from '../../../src/store/rules/rule-sets.ts';
@@ -189,6 +190,24 @@ describe.each(databaseKinds)('calling rules on %s', (kind) => {
     expect((await takes.sweep([])).waiting).toEqual(new Map([['sandbox', 1]]));
     expect(fates(await take(takes))).toEqual(['permitted']);
     expect((await takes.sweep([])).isHolding).toBe(false);
+  });
+
+  test('show in lists what a call waits for', async () => {
+    await rule({ attempts: [{ most: 1, within: '24h', otherwise: 'wait' }] });
+    await accept();
+    const second = await accept();
+    await take(node('a/1'));
+
+    const page = await listCalls(
+      rig.database.pool,
+      { accountId: 'account-1', botId: 'bot-1' },
+      { status: 'queued', limit: 10 },
+    );
+
+    const until = new Date(now.getTime() + 24 * hourMs).toISOString();
+    expect(page).toMatchObject({
+      calls: [{ callId: second.callId, state: 'queued', waitsFor: { rule: 'attempts', until } }],
+    });
   });
 
   test('check the calls that wait against a change at once', async () => {
