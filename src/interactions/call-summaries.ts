@@ -194,9 +194,9 @@ function instantsOf(row: SummaryColumns) {
  * if the call isn't queued any more.
  *
  * A trunk's calls are dialled in order of acceptance, then by id. So we count the calls ahead of
- * this call, ignoring any that are too old to be dialled. `end_published_at is null and not_before is
- * null` lets the planner use the index on open calls. A call that waits for a calling rule has no
- * place in the queue.
+ * this call, ignoring any that are too old to be dialled. `end_published_at is null and not_before
+ * is null` lets the planner use the index on open calls. A call that waits for a calling rule has
+ * no place in the queue.
  */
 export const queuePosition = sql`
   case when calls.end_published_at is null and calls.not_before is null and calls.ended_at is null and calls.dial_started_at is null then (

@@ -109,6 +109,12 @@ const campaignTotalsStatement = `
 delete from campaign_totals where ctid = any(array(
   select ctid from campaign_totals where slot < $1 order by slot limit ${batchRows}))`;
 
+// No rule counts attempts that are older.
+const calledNumberStatement = `
+delete from called_numbers where ctid = any(array(
+  select ctid from called_numbers where used_at < $1::timestamptz - interval '366 days'
+  limit ${batchRows}))`;
+
 const messageStatement = `
 delete from messages where (account_id, bot_id, message_id) in (
   select account_id, bot_id, message_id from messages
@@ -175,6 +181,7 @@ export async function purgeExpired(
     keyStatement,
     suppressionStatement,
     callerTotalsStatement,
+    calledNumberStatement,
   ];
   for (const statement of aged) {
     others += await deleteAll(database, statement, now, stopped);
