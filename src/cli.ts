@@ -17,6 +17,7 @@ import type { DoctorOptions } from './cli/doctor-command.ts';
 import type { ListenOptions } from './cli/listen-command.ts';
 import { addRecordCommands } from './cli/rules/records.ts';
 import { addRuleCommands } from './cli/rules/rules.ts';
+import { addSuppressionCommands } from './cli/rules/suppressions.ts';
 import type { ReencryptOptions } from './cli/secrets-command.ts';
 import type { SipEngineOptions } from './cli/sip-engine-command.ts';
 import { addSoundCommands } from './cli/sounds.ts';
@@ -80,6 +81,7 @@ function createProgram(): Command {
   addSoundCommands(program, createContext);
   addRecordCommands(program, createContext);
   addRuleCommands(program, createContext);
+  addSuppressionCommands(program, createContext);
   addConsoleCommand(program);
   addAmdCommand(program, createContext);
   addProcessCommands(program);

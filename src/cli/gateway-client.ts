@@ -13,7 +13,7 @@ import type {
   NotificationView,
 } from '../interactions/call-queries.ts';
 import type { DeadLetter, ReplayedNotification } from '../notifier/dead-letters.ts';
-import { type JsonRequest, requestJson, requestParts } from './http-json.ts';
+import { type JsonRequest, requestJson, requestParts, sendParts } from './http-json.ts';
 
 /** Reads the calls and dead letters of a single bot, or of all bots that the app may use. */
 export type OverviewClient = {
@@ -81,6 +81,54 @@ export type RuleSetsClient = {
   remove(name: string): Promise<unknown>;
 };
 
+export type SuppressionView = {
+  readonly number: string;
+  readonly reason: string;
+  readonly source: string;
+  readonly until?: string;
+  readonly createdAt: string;
+  readonly appId: string;
+};
+
+export type ImportType = 'application/x-ndjson' | 'text/csv';
+
+export type SuppressionImport = {
+  readonly accepted: number;
+  readonly replaced: number;
+  readonly wrongTotal: number;
+  readonly wrong: readonly { readonly line: number; readonly message: string }[];
+  /** Calls to suppressed numbers that may still ring. */
+  readonly left?: readonly string[];
+};
+
+/** Manages the suppressions of the app's account. */
+export type SuppressionsClient = {
+  put(
+    number: string,
+    body: { readonly reason: string; readonly source: string; readonly until?: string },
+  ): Promise<SuppressionView & { readonly left?: readonly string[] }>;
+  remove(number: string): Promise<{ readonly number: string }>;
+  /** Returns one page, sorted by number. */
+  list(cursor: string | undefined): Promise<{
+    readonly suppressions: readonly SuppressionView[];
+    readonly nextCursor?: string;
+  }>;
+  check(numbers: readonly string[]): Promise<{
+    readonly results: readonly {
+      readonly number: string;
+      readonly suppressed: boolean;
+      readonly reason?: string;
+      readonly until?: string;
+    }[];
+  }>;
+  /** Sends a file of any length as it is read. */
+  import(
+    type: ImportType,
+    parts: AsyncIterable<Uint8Array>,
+    interrupted: AbortSignal,
+  ): Promise<SuppressionImport>;
+};
+
 /** Without a bot, `overview` covers all bots that the app may use. */
 export type GatewayClient = {
   readonly overview: (botId?: string) => OverviewClient;
@@ -92,6 +140,7 @@ export type GatewayClient = {
     interrupted: AbortSignal,
   ) => Promise<AsyncIterable<Uint8Array>>;
   readonly ruleSets: RuleSetsClient;
+  readonly suppressions: SuppressionsClient;
 };
 
 /** Issues a JWT with this lifetime in seconds. */
@@ -126,6 +175,14 @@ export function createGatewayClient(httpUrl: string, tokens: TokenSource): Gatew
         signal: interrupted,
       }),
     ruleSets: ruleSetsClient(ask),
+    suppressions: {
+      ...suppressionsClient(ask),
+      import: async (type, parts, signal) =>
+        await sendParts(`${httpUrl}/api/public/suppressions`, {
+          headers: { auth: await tokens(tokenTtlS), 'content-type': type },
+          ...{ parts, signal },
+        }),
+    },
   };
 }
 
@@ -150,6 +207,21 @@ function ruleSetsClient(ask: Ask): RuleSetsClient {
           : `${ruleSet(name)}?version=${encodeURIComponent(version)}`,
       ),
     remove: (name) => ask(ruleSet(name), { method: 'DELETE' }),
+  };
+}
+
+function suppressionsClient(ask: Ask): Omit<SuppressionsClient, 'import'> {
+  const path = '/api/public/suppressions';
+  const suppression = (number: string) => `${path}/${encodeURIComponent(number)}`;
+  const page = { limit: '200' };
+  return {
+    put: (number, body) => ask(suppression(number), { method: 'PUT', body }),
+    remove: (number) => ask(suppression(number), { method: 'DELETE' }),
+    list: (cursor) => {
+      const query = new URLSearchParams(cursor === undefined ? page : { ...page, cursor });
+      return ask(`${path}?${query.toString()}`);
+    },
+    check: (numbers) => ask(`${path}/check`, { method: 'POST', body: { numbers } }),
   };
 }
 

@@ -25,6 +25,8 @@ export type JsonRequest = {
 type Sent = Omit<JsonRequest, 'headers'> & {
   readonly headers?: JsonRequest['headers'] | undefined;
   readonly signal?: AbortSignal;
+  /** Sent instead of `body`, as it is read. */
+  readonly parts?: AsyncIterable<Uint8Array>;
 };
 
 /**
@@ -34,10 +36,7 @@ type Sent = Omit<JsonRequest, 'headers'> & {
  * @throws CliError if the gateway is unreachable or responds with an error
  */
 export async function requestJson<Answer>(url: string, request: JsonRequest = {}): Promise<Answer> {
-  const response = await send(url, request);
-  const text = await response.text();
-  if (!response.ok) throw new CliError(describeErrorResponse(response.status, text));
-  return JSON.parse(text) as Answer;
+  return await answerOf(await send(url, request));
 }
 
 /**
@@ -67,9 +66,36 @@ export async function requestParts(
   }
 }
 
+/**
+ * Sends a POST request whose body is read in parts, and returns the response. There is no time-out,
+ * because a file may take long; the gateway has one for pauses.
+ *
+ * @throws CliError if the gateway is unreachable or responds with an error
+ */
+export async function sendParts<Answer>(
+  url: string,
+  {
+    headers,
+    parts,
+    signal,
+  }: Pick<JsonRequest, 'headers'> & {
+    readonly parts: AsyncIterable<Uint8Array>;
+    readonly signal: AbortSignal;
+  },
+): Promise<Answer> {
+  const response = await send(url, { method: 'POST', headers, parts, signal });
+  return await answerOf(response);
+}
+
+async function answerOf<Answer>(response: Response): Promise<Answer> {
+  const text = await response.text();
+  if (!response.ok) throw new CliError(describeErrorResponse(response.status, text));
+  return JSON.parse(text) as Answer;
+}
+
 async function send(
   url: string,
-  { method = 'GET', headers, body, file, signal = AbortSignal.timeout(timeoutMs) }: Sent,
+  { method = 'GET', headers, body, file, parts, signal = AbortSignal.timeout(timeoutMs) }: Sent,
 ): Promise<Response> {
   try {
     return await fetch(url, {
@@ -81,6 +107,7 @@ async function send(
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(file === undefined ? {} : { body: file }),
+      ...(parts === undefined ? {} : { body: parts, duplex: 'half' as const }),
       signal,
     });
   } catch (error) {

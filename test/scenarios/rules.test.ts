@@ -80,14 +80,25 @@ describe('offhook rules', () => {
 
 test('the commands of the page work as written', async () => {
   const page = await readFile(`${root}/src/rules/README.md`, 'utf8');
-  const [, block = ''] = /^```sh\n(.*?)^```/ms.exec(page) ?? [];
+  const blocks = [...page.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block]) => block).join('');
   const npx = `npx() { shift; '${process.execPath}' '${root}/dist/cli.js' "$@"; }`;
-  const { stdout } = await promisify(execFile)('bash', ['-ec', `${npx}\n${block}`], {
+  const { stdout } = await promisify(execFile)('bash', ['-ec', `${npx}\n${blocks}`], {
     cwd: folder.path,
     env: { PATH: process.env['PATH'], DATA_DIR: folder.path },
   });
 
-  expect(stdout).toMatch(/^default {2}version \d+/);
+  expect(stdout).toContain(
+    [
+      '+12025550110  complaint  letter of 3 May  app-dev',
+      'accepted 1 (replaced 0), wrong 0',
+      '+12025550110  suppressed: complaint',
+      '+12025550112  not suppressed',
+      '+12025550110  complaint  letter of 3 May  app-dev',
+      '+12025550111  do-not-call  state list  app-dev',
+      'removed +12025550110\n',
+    ].join('\n'),
+  );
+  expect(stdout).toMatch(/\ndefault {2}version \d+/);
   expect(stdout).toMatch(/\npermitted \(default \d+; America\/New_York\)\n/);
   expect(stdout).toContain('"until": "24:00"');
   expect(stdout).toMatch(/\nremoved default\n$/);
