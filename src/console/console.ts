@@ -7,6 +7,8 @@ import { registerCallRoutes } from '../api/call-routes.ts';
 import { registerDeadLetters } from '../api/dead-letter-routes.ts';
 import { registerDialout } from '../api/dialout/dialout-route.ts';
 import { registerEventRoutes } from '../api/event-routes.ts';
+import { registerRuleSets } from '../api/rules/rule-routes.ts';
+import { registerSuppressions } from '../api/rules/suppression-routes.ts';
 import type { RegisterRoutes } from '../api/server.ts';
 import { createClients } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
@@ -73,6 +75,8 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
         registerCallRoutes(scope, { services, clients });
         registerDeadLetters(scope, { services, clients });
         registerAppWideRoutes(scope, { services, clients });
+        registerRuleSets(scope, { services, clients });
+        registerSuppressions(scope, { services, clients });
         registerEventRoutes(scope, {
           services,
           clients,

@@ -80,6 +80,10 @@ function endSession() {
 }
 
 const botPath = (botId) => `api/public/bot/${encodeURIComponent(botId)}`;
+const dialoutPath = (botId) =>
+  `api/1.1/public/bot/${encodeURIComponent(botId)}/V2/contactcenter/dialout`;
+const ruleSetPath = (name) => `api/public/rules/${encodeURIComponent(name)}`;
+const suppressionPath = (number) => `api/public/suppressions/${encodeURIComponent(number)}`;
 
 /** The most requests for one page of calls. Each of them searches for a fraction of a second. */
 const maxSearches = 20;
@@ -116,9 +120,8 @@ export const api = {
    * user won't see the response.
    */
   dial: async (request, form, isGone = () => false) => {
-    const bot = encodeURIComponent(request.botId);
     try {
-      const answer = await ask(`api/1.1/public/bot/${bot}/V2/contactcenter/dialout`, {
+      const answer = await ask(dialoutPath(request.botId), {
         method: 'POST',
         body: request,
         headers: { 'idempotency-key': keyFor(request, form) },
@@ -139,6 +142,19 @@ export const api = {
       method: 'POST',
       body: {},
     }),
+  ruleSets: () => ask('api/public/rules'),
+  /** Reads a version of a rule set. Default: the current one. */
+  ruleSet: (name, version) =>
+    ask(`${ruleSetPath(name)}${version === undefined ? '' : `?version=${version}`}`),
+  putRuleSet: (name, document) => ask(ruleSetPath(name), { method: 'PUT', body: document }),
+  removeRuleSet: (name) => ask(ruleSetPath(name), { method: 'DELETE' }),
+  /** Says what the rules would decide about a call now. */
+  check: (request) =>
+    ask(`${dialoutPath(request.botId)}?check=true`, { method: 'POST', body: request }),
+  suppressions: (query) => ask(`api/public/suppressions?${new URLSearchParams(query)}`),
+  suppression: (number) => ask(suppressionPath(number)),
+  suppress: (number, body) => ask(suppressionPath(number), { method: 'PUT', body }),
+  removeSuppression: (number) => ask(suppressionPath(number), { method: 'DELETE' }),
   receivers: () => ask('api/receivers'),
   sandbox: () => ask('api/sandbox'),
   servers: () => ask('api/operate/servers'),

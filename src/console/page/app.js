@@ -10,23 +10,33 @@ import { CallsPage } from './calls-page.js';
 import { html } from './dom.js';
 import { NotificationsPage } from './notifications-page.js';
 import { DetectionPage, NodesPage, TrunksPage } from './operate-pages.js';
+import { RuleSetPage, RulesPage } from './rules-page.js';
 import { ServersPage } from './servers-page.js';
 import { failure, findSession, followLink, question, signOut, takeToken } from './sign-in.js';
+import { SuppressionsPage } from './suppressions-page.js';
 
 const place = signal('');
 
-/** The first one that the user may see is also the page that opens after signing in. */
+const operate = 'Operate';
+const callingRules = 'Calling Rules';
+
+/**
+ * The first one that the user may see is also the page that opens after signing in. `scope` is what
+ * the app needs to see a page, and `one` shows a single item, whose id the address has.
+ */
 const pages = [
-  { path: 'servers', name: 'Servers', page: ServersPage, operates: true },
-  { path: 'calls', name: 'Calls', page: CallsPage },
+  { path: 'servers', name: 'Servers', page: ServersPage, scope: operate },
+  { path: 'calls', name: 'Calls', page: CallsPage, one: CallPage },
+  { path: 'rules', name: 'Rules', page: RulesPage, one: RuleSetPage, scope: callingRules },
+  { path: 'suppressions', name: 'Suppressions', page: SuppressionsPage, scope: callingRules },
   { path: 'notifications', name: 'Notifications', page: NotificationsPage },
-  { path: 'trunks', name: 'Trunks', page: TrunksPage, operates: true },
-  { path: 'nodes', name: 'Nodes', page: NodesPage, operates: true },
-  { path: 'detection', name: 'Detection', page: DetectionPage, operates: true },
+  { path: 'trunks', name: 'Trunks', page: TrunksPage, scope: operate },
+  { path: 'nodes', name: 'Nodes', page: NodesPage, scope: operate },
+  { path: 'detection', name: 'Detection', page: DetectionPage, scope: operate },
 ];
 
 const visiblePages = () =>
-  pages.filter(({ operates }) => !operates || session.value.app.scopes.includes('Operate'));
+  pages.filter(({ scope }) => scope === undefined || session.value.app.scopes.includes(scope));
 
 async function start() {
   const token = takeToken('');
@@ -153,11 +163,20 @@ function SignedIn() {
     return closeEvents;
   }, []);
   const [path, id] = place.value.split('?')[0].split('/');
-  if (path === 'calls' && id !== undefined) {
-    return html`<${Frame} current="calls"><${CallPage} key=${id} callId=${id} /></${Frame}>`;
-  }
   const found = visiblePages().find((page) => page.path === path) ?? visiblePages()[0];
+  if (id !== undefined && found.one !== undefined) {
+    return html`<${Frame} current=${found.path}><${found.one} key=${id} id=${decoded(id)} /></${Frame}>`;
+  }
   return html`<${Frame} current=${found.path}><${found.page} key=${found.path} /></${Frame}>`;
+}
+
+/** An address that was typed may contain anything. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 addEventListener('hashchange', changePlace);

@@ -6,6 +6,7 @@ import { html } from './dom.js';
 import { amdWord, fullTime, numberOf } from './format.js';
 import { Lasting, Status, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
+import { refusalWords, waitWords } from './rule-words.js';
 import { Timeline } from './timeline.js';
 import { Verdicts } from './verdicts.js';
 import { Waveform } from './waveform.js';
@@ -14,7 +15,7 @@ const shortestPauseMs = 400;
 /** Changes in loudness don't cause events, so we poll during the call. */
 const duringCallMs = 1_500;
 
-export function CallPage({ callId }) {
+export function CallPage({ id: callId }) {
   const { value, error, again } = useCall(callId);
   const { call, notifications, capture } = value ?? {};
   if (error && !call) {
@@ -108,6 +109,8 @@ function Facts({ call }) {
   const facts = [
     ['Who picked up', call.verdict && amdWord(call.verdict)],
     ['Outcome', call.outcome],
+    ['Calling rules', refusalWords(call) ?? waitWords(call)],
+    ['Campaign', call.campaign],
     ['At fault', call.fault],
     ['Reason', call.reason && `${call.reason}${call.reasonCode ? ` · ${call.reasonCode}` : ''}`],
     ['Cause', call.cause && causeWords(call.cause)],

@@ -7,6 +7,7 @@ import { html } from './dom.js';
 import { amdWord, fullTime, numberOf, statusWord, timeOf } from './format.js';
 import { Empty, Lasting, Status, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
+import { refusalWords, waitWords } from './rule-words.js';
 import { filters } from './words.js';
 
 const pageSize = 50;
@@ -127,9 +128,9 @@ function CallRow({ call }) {
   return html`<tr onClick=${open}>
     <td class="time" title=${fullTime(call.acceptedAt)}>${timeOf(call.acceptedAt)}</td>
     <td class="to"><a href=${`#/calls/${call.callId}`} onClick=${(event) => event.stopPropagation()}>${numberOf(call.target)}</a></td>
-    <td class="state"><${Status} call=${call} />${call.queuePosition !== undefined && html` <span class="faint" title="Position among the calls that wait for the same trunk">no. ${call.queuePosition}</span>`}</td>
+    <td class="state"><${Status} call=${call} />${call.queuePosition !== undefined && html` <span class="faint" title="Position among the calls that wait for the same trunk">no. ${call.queuePosition}</span>`}${call.waitsFor && html` <span class="faint rule">${waitWords(call)}</span>`}</td>
     <td class="verdict">${call.verdict === undefined ? '' : amdWord(call.verdict)}</td>
-    <td class="outcome">${call.verdict !== undefined && html`<span class="verdict-here">${amdWord(call.verdict)}${call.outcome === undefined ? '' : ' · '}</span>`}${call.outcome ?? ''}${call.sipStatus !== undefined && call.outcome !== 'completed' ? html` <span class="faint">${call.sipStatus}</span>` : ''}${call.fault && html`<span class="fault-here faint"> · ${call.fault}</span>`}</td>
+    <td class="outcome">${call.verdict !== undefined && html`<span class="verdict-here">${amdWord(call.verdict)}${call.outcome === undefined ? '' : ' · '}</span>`}${refusalWords(call) ?? call.outcome ?? ''}${call.sipStatus !== undefined && call.outcome !== 'completed' ? html` <span class="faint">${call.sipStatus}</span>` : ''}${call.fault && html`<span class="fault-here faint"> · ${call.fault}</span>`}</td>
     <td class="fault">${call.fault ?? ''}</td>
     <td class="number rang"><${Lasting} from=${call.ringingAt} to=${call.answeredAt ?? call.endedAt} /></td>
     <td class="number talked"><${Lasting} from=${call.answeredAt} to=${call.endedAt} /></td>

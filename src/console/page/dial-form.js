@@ -154,7 +154,7 @@ function Question({ question: { request, lost } }) {
 }
 
 /** Returns the sandbox carrier's numbers, or an empty list if the sandbox isn't running. */
-function useSandbox() {
+export function useSandbox() {
   const [numbers, setNumbers] = useState([]);
   useEffect(() => {
     // We can ignore errors here, because the list only saves typing.

@@ -52,3 +52,37 @@ export function Trouble({ error, again }) {
 export function Empty({ title, children }) {
   return html`<div class="empty"><p class="empty-title">${title}</p>${children}</div>`;
 }
+
+/**
+ * Asks before something that cannot be undone by a click. `agree` does it; if it fails, the dialog
+ * says why and stays.
+ */
+export function Question({ title, yes, agree, close, children }) {
+  const dialog = useRef(null);
+  const [error, setError] = useState(undefined);
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  const doIt = async () => {
+    setBusy(true);
+    try {
+      await agree();
+      dialog.current?.close();
+    } catch (problem) {
+      setError(problem);
+    }
+    setBusy(false);
+  };
+  return html`<dialog ref=${dialog} onClose=${close} aria-labelledby="question">
+    <div class="dial">
+      <h2 id="question">${title}</h2>
+      ${children}
+      ${error && html`<${Trouble} error=${error} />`}
+      <div class="buttons">
+        <button type="button" autofocus onClick=${() => dialog.current?.close()}>Cancel</button>
+        <button type="button" class="danger" disabled=${isBusy} onClick=${doIt}>${yes}</button>
+      </div>
+    </div>
+  </dialog>`;
+}

@@ -1,4 +1,4 @@
-// The values by which the list of calls can be filtered, as in the API.
+// The values of the API that the page offers in lists.
 
 export const filters = {
   status: ['queued', 'dialing', 'ringing', 'answered', 'completed', 'failed', 'machineDetected'],
@@ -13,3 +13,5 @@ export const filters = {
     ...['amd_no_speech_detected', 'amd_decision_timeout', 'amd_error'],
   ],
 };
+
+export const suppressionReasons = ['opt-out', 'do-not-call', 'invalid', 'complaint', 'other'];

@@ -1,6 +1,7 @@
 // The sandbox carrier's numbers, and how the callee behaves at each of them. The README, the demo
 // and the tests use this table too. All of the numbers are in the range that North America reserves
-// for fiction (+1 NPA 555 0100 to 0199). The second to last digit stands for the kind of callee: 0
+// for fiction (+1 NPA 555 0100 to 0199). Calling hours look at the area code: 202 lies in one time
+// zone, 907 in two. The second to last digit stands for the kind of callee: 0
 // for people, 1 for machines, 2 for no answer or silence, and 3 for calls that are rejected.
 
 import type { SoundName } from './sounds.ts';
@@ -125,6 +126,32 @@ export const sandboxNumbers = [
       ringMs: 1_000,
       next: { do: 'talk', hangUpAfterSilenceMs: 15_000, presses: '1', answers: 1 },
     },
+  },
+  {
+    number: '+12025550108',
+    name: 'person-opts-out',
+    description:
+      'rings 1 s, answers "Hello?", presses 9 when the first prompt ends, then waits; hangs up after 15 s of silence',
+    behaviour: {
+      ringMs: 1_000,
+      next: { do: 'talk', hangUpAfterSilenceMs: 15_000, presses: '9', answers: 0 },
+    },
+  },
+  {
+    number: '+12025550109',
+    name: 'agent-late',
+    description:
+      'for `bridge`: like `agent`, but rings 6 s, so that the person has waited for more than 2 s',
+    behaviour: {
+      ringMs: 6_000,
+      next: { do: 'talk', hangUpAfterSilenceMs: 3_000, answers: 1 },
+    },
+  },
+  {
+    number: '+19075550100',
+    name: 'person-in-alaska',
+    description: 'like `person`, with a number that may lie in two time zones',
+    behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'hello', hangUpAfterMs: 8_000 } },
   },
   {
     number: '+12025550110',

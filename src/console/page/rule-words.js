@@ -1,0 +1,31 @@
+// Says in words what calling rules decide about calls.
+
+import { timeOf } from './format.js';
+
+/** The rules, by their names in the API. */
+export const ruleWords = {
+  suppressed: 'the number is suppressed',
+  hours: 'outside the calling hours',
+  attempts: 'the number was called too often',
+  rest: 'the number was reached too recently',
+  'abandoned-rate': 'too many of the campaign’s calls were abandoned',
+};
+
+const ruleWord = (rule) => ruleWords[rule] ?? rule;
+const untilWords = (until) => (until === undefined ? '' : ` until ${timeOf(until)}`);
+
+/** @returns undefined if no rule ended the call */
+export const refusalWords = ({ rule, notBefore }) =>
+  rule === undefined ? undefined : `Not permitted: ${ruleWord(rule)}${untilWords(notBefore)}`;
+
+/** @returns undefined if the call doesn't wait for a rule */
+export const waitWords = ({ waitsFor }) =>
+  waitsFor === undefined
+    ? undefined
+    : `Waits: ${ruleWord(waitsFor.rule)}${untilWords(waitsFor.until)}`;
+
+/** The answer to a check. */
+export const checkWords = ({ permitted, rule, notBefore }) =>
+  permitted
+    ? 'May be called now.'
+    : `May not be called: ${ruleWord(rule)}${untilWords(notBefore)}.`;
