@@ -20,7 +20,7 @@ import {
   spareCalls,
 } from '../../rules/meter.ts';
 import { campaign as campaignOf } from '../schema/calls.ts';
-import { ftcOutcome, peopleOutcomes, windowMs } from './campaigns.ts';
+import { ftcOutcome, isDecided, peopleOutcomes, windowMs } from './campaigns.ts';
 
 export type CampaignKey = { readonly accountId: string; readonly campaign: string };
 
@@ -166,16 +166,13 @@ const beginWindowStatement = {
   where account_id = $1 and campaign = $2 returning *`,
 };
 
-const isPermitted = 'rule_set is not null and rule is null';
-const isDecided = `${isPermitted} and dialed_at is not null and (ftc_outcome is not null or ended_at is not null)`;
-
 // The lock is taken by an earlier statement, so that this one sees everything that other nodes have
 // committed.
 const openStatement = {
   name: 'open calls of campaigns',
   text: `
 select account_id, ${campaignOf.text} as campaign,
-  (count(*) filter (where ${isPermitted} and ftc_outcome is null and ended_at is null))::integer as in_flight,
+  (count(*) filter (where ftc_outcome = 'undecided' and rule is null and ended_at is null))::integer as in_flight,
   (count(*) filter (where ${isDecided}))::integer as decided,
   (count(*) filter (where ${isDecided} and ${ftcOutcome} in (${peopleOutcomes})))::integer as answered_by_person,
   (count(*) filter (where ${isDecided} and ${ftcOutcome} = 'abandoned'))::integer as abandoned,

@@ -21,19 +21,19 @@ const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).jo
 export const peopleOutcomes = quoted(personOutcomes.filter((outcome) => outcome !== 'none'));
 
 /**
- * Condition for calls that count: permitted by a rule set, dialled, and with detection, without
- * which machines would count as people.
+ * Condition for calls that count: they were dialled, and their rule set measures abandoned calls. The
+ * check marks the latter as `undecided` (`permits.ts`).
  */
-const counts = `rule_set is not null and rule is null and dialed_at is not null
-    and ${campaignOf.text} is not null and request ->> 'machineDetection' <> 'disabled'`;
+const counts = 'ftc_outcome is not null and rule is null and dialed_at is not null';
+export const isDecided = `${counts} and (ftc_outcome <> 'undecided' or ended_at is not null)`;
 
 /**
- * The outcome of a call that has ended or whose outcome is known. If a process died before it
- * stored the outcome, a person who had been detected counts as abandoned.
+ * The outcome of a decided call. If a process died before it stored the outcome, a person who had
+ * been detected counts as abandoned.
  */
 const outcome = (formula: 'ftc' | 'ofcom') =>
-  `coalesce(${formula}_outcome, case when verdict in (${quoted(personVerdicts)}) then 'abandoned' else 'none' end)`;
-
+  `case when ${formula}_outcome <> 'undecided' then ${formula}_outcome
+    when verdict in (${quoted(personVerdicts)}) then 'abandoned' else 'none' end`;
 export const ftcOutcome = outcome('ftc');
 
 /** One row of figures for each call, over any relation with the columns of `calls`. */
@@ -44,7 +44,7 @@ const figures = (relation: string, condition: string) => `
     case ${outcome('ftc')} when 'abandoned' then 1 else 0 end as ftc_abandoned,
     case ${outcome('ofcom')} when 'connected' then 1 else 0 end as ofcom_connected,
     case ${outcome('ofcom')} when 'abandoned' then 1 else 0 end as ofcom_abandoned
-  from ${relation} where ${condition} and ${counts}`;
+  from ${relation} where ${condition} and ${isDecided}`;
 
 const sums = [
   ...['answered_by_person', 'ftc_connected', 'ftc_abandoned', 'ofcom_connected'],
@@ -81,11 +81,7 @@ export const settledCampaigns = `campaign_figures as (${figures('settled', 'true
 )`;
 
 /** The open calls of campaigns whose outcome is known. */
-const openFigures = figures(
-  'calls',
-  `end_published_at is null and not_before is null and (ftc_outcome is not null or ended_at is not null)
-    and coalesce(answered_at, ended_at) is not null`,
-);
+const openFigures = figures('calls', 'end_published_at is null and not_before is null');
 
 export type CampaignWindow = {
   readonly from: Date;

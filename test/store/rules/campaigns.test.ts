@@ -29,7 +29,7 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
     await rig.ledger.accept(call, {});
     await rig.take(call.callId, 'a');
     await rig.database.pool.query(
-      `update calls set rule_set = 'default', rule_set_version = 1 where call_id = $1`,
+      `update calls set rule_set = 'default', rule_set_version = 1, ftc_outcome = 'undecided' where call_id = $1`,
       [call.callId],
     );
     await rig.append('a', call, { dialedAt: new Date() });
@@ -93,11 +93,10 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
     expect(await find()).toEqual(before);
   });
 
-  test('does not count calls without a rule set', async () => {
+  test('does not count calls that no rule set measures', async () => {
     await withGate(() => undefined);
     const call = await dialled();
-    await rig.database.pool.query('update calls set rule_set = null');
-    await reach(call, 'abandoned');
+    await rig.database.pool.query('update calls set ftc_outcome = null');
     await settle(call);
 
     expect((await find())?.months).toEqual([]);
@@ -147,8 +146,8 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
           if (until === undefined) {
             await client.query(
               `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request,
-                 state, status, accepted_at, dial_before, dial_started_at, rule_set)
-               values ($1, $1, $1, 'account-1', 'app-1', 'bot-1', $2, 'dialing', 'dialing', now(), now(), now(), 'default')`,
+                 state, status, accepted_at, dial_before, dial_started_at, ftc_outcome)
+               values ($1, $1, $1, 'account-1', 'app-1', 'bot-1', $2, 'dialing', 'dialing', now(), now(), now(), 'undecided')`,
               [callId, { ...call.request, campaign: 'autumn' }],
             );
           }
