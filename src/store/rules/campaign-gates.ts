@@ -137,8 +137,8 @@ export class CampaignGate {
   }
 }
 
-/** A call's campaign, and the rule set that applies to the call. */
-export type GatedCall = CampaignKey & { readonly ruleSet: string };
+/** A call that counts in its campaign's figures, and the rule set that applies to it. */
+export type MeasuredCall = CampaignKey & { readonly ruleSet: string };
 
 // The window that contains now begins a whole number of 30 days after the campaign did. It is
 // counted anew when it begins.
@@ -150,11 +150,13 @@ const lockStatement = {
 
 const beginStatement = {
   name: 'begin campaigns',
-  text: `insert into campaigns (account_id, campaign, rule_set, began_at, window_from)
+  text: `insert into campaigns as known (account_id, campaign, rule_set, began_at, window_from)
   select account_id, campaign, rule_set, began_at, began_at
   from unnest($1::text[], $2::text[], $3::text[]) given (account_id, campaign, rule_set),
     date_bin('15 minutes', clock_timestamp(), timestamptz '2000-01-01 00:00:00+00') began_at
-  order by account_id, campaign on conflict do nothing`,
+  order by account_id, campaign
+  on conflict (account_id, campaign) do update set rule_set = excluded.rule_set
+    where known.rule_set <> excluded.rule_set`,
 };
 
 const beginWindowStatement = {
@@ -203,25 +205,26 @@ from json_to_recordset($1::json) g(account_id text, campaign text, held_since ti
 where c.account_id = g.account_id and c.campaign = g.campaign`,
 };
 
-/**
- * Locks the campaigns until the end of the transaction, in the order of their keys. Makes the rows
- * of new ones.
- */
+/** Makes the rows of new campaigns, and notes the rule set that now applies to the others. */
+export async function beginCampaigns(
+  client: Pick<PoolClient, 'query'>,
+  calls: readonly MeasuredCall[],
+): Promise<void> {
+  const begun = [...new Map(calls.map((call) => [keyOf(call), call])).values()];
+  if (begun.length === 0) return;
+  const ruleSets = begun.map(({ ruleSet }) => ruleSet);
+  await client.query({ ...beginStatement, values: [...keyColumns(begun), ruleSets] });
+}
+
+/** Locks campaigns that have begun until the end of the transaction, in the order of their keys. */
 export async function lockCampaigns(
   client: Pick<PoolClient, 'query'>,
-  calls: readonly GatedCall[],
+  keys: readonly CampaignKey[],
   now: Date,
 ): Promise<ReadonlyMap<string, CampaignGate>> {
-  const wanted = [...new Map(calls.map((call) => [keyOf(call), call])).values()];
+  const wanted = [...new Map(keys.map((key) => [keyOf(key), key])).values()];
   if (wanted.length === 0) return new Map();
-  let rows = await lockRows(client, wanted);
-  if (rows.length < wanted.length) {
-    await client.query({
-      ...beginStatement,
-      values: [...keyColumns(wanted), wanted.map(({ ruleSet }) => ruleSet)],
-    });
-    rows = await lockRows(client, wanted);
-  }
+  const { rows } = await client.query<GateRow>({ ...lockStatement, values: keyColumns(wanted) });
   const current: GateRow[] = [];
   for (const row of rows) current.push(await inCurrentWindow(client, row, now));
   const open = await client.query<OpenRow>({ ...openStatement, values: keyColumns(wanted) });
@@ -254,13 +257,6 @@ export async function storeGates(
 
 export function keyOf({ accountId, campaign }: CampaignKey): string {
   return `${accountId} ${campaign}`;
-}
-
-async function lockRows(
-  client: Pick<PoolClient, 'query'>,
-  wanted: readonly CampaignKey[],
-): Promise<readonly GateRow[]> {
-  return (await client.query<GateRow>({ ...lockStatement, values: keyColumns(wanted) })).rows;
 }
 
 function keyColumns(keys: readonly CampaignKey[]): [string[], string[]] {

@@ -88,6 +88,9 @@ create index calls_by_number on calls (account_id, (${calleeNumber.text}), accep
   where ${calleeNumber.text} is not null;
 create index calls_by_campaign on calls (account_id, (${campaign.text}), accepted_at desc)
   where ${campaign.text} is not null;
+-- The calls that wait until their campaign may dial again.
+create index calls_held_by_campaign on calls (account_id, (${campaign.text}), accepted_at)
+  where not_before is not null and waits_for = 'abandoned-rate';
 -- The calls that a campaign has in flight.
 create index calls_open_by_campaign on calls (account_id, (${campaign.text}))
   where ${campaign.text} is not null and end_published_at is null and not_before is null;

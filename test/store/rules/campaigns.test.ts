@@ -6,6 +6,7 @@ import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { Settling } from '../../../src/store/outbox/settling.ts';
 import {
+  beginCampaigns,
   type CampaignGate,
   lockCampaigns,
   storeGates,
@@ -54,6 +55,7 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
 
   async function withGate<Result>(use: (gate: CampaignGate) => Result): Promise<Result> {
     return await inTransaction(rig.database.pool, async (client) => {
+      await beginCampaigns(client, [wanted]);
       const gates = await lockCampaigns(client, [wanted], new Date());
       const [gate] = [...gates.values()];
       if (gate === undefined) throw new Error('the campaign was not locked');
@@ -138,6 +140,7 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
     const verdicts = await Promise.all(
       ['call-1', 'call-2', 'call-3'].map(async (callId) => {
         const verdict = await inTransaction(rig.database.pool, async (client) => {
+          await beginCampaigns(client, [wanted]);
           const gates = await lockCampaigns(client, [wanted], new Date());
           const gate = [...gates.values()][0];
           const until = gate?.judge(callId, rule, new Date());
