@@ -22,11 +22,13 @@ import type { SecondLeg } from '../calls/life/call-step.ts';
 import type { MediaPort } from '../calls/media.ts';
 import type { CallOutbox, SipPort } from '../calls/ports.ts';
 import { CallTaking } from '../dialout/call-taking.ts';
+import { CampaignWatch } from '../dialout/campaign-watch.ts';
 import { createEndRecorder, type EndRecorder } from '../dialout/end-recorder.ts';
 import { type GuardedSip, guardSip } from '../dialout/guarded-sip.ts';
 import { createIntake, type IntakePorts } from '../dialout/intake.ts';
 import { SecondLegs } from '../dialout/second-legs.ts';
 import { createSuppressing } from '../dialout/suppressing.ts';
+import { createCampaignAlertPublisher } from '../events/alerts.ts';
 import { eventsOfCall } from '../events/call-stream.ts';
 import { sendDialHint, serveDialHints } from '../events/hints.ts';
 import { isAway } from '../events/nats-away.ts';
@@ -37,6 +39,7 @@ import { traceHeadersOf } from '../lib/trace-context.ts';
 import { owedFor } from '../notifier/owed.ts';
 import type { Recipient } from '../notifier/recipients.ts';
 import { Recovery } from '../recovery/recovery.ts';
+import { reviewCampaigns } from '../store/rules/campaign-review.ts';
 import { type Commands, openCommands } from './commands.ts';
 import { createDrain } from './drain.ts';
 import type { Environment } from './environment.ts';
@@ -279,6 +282,13 @@ function openTaking(
     readonly out: OutboxParts;
   },
 ): CallTaking {
+  const campaigns = new CampaignWatch({
+    review: (now) => reviewCampaigns(storage.database.pool, now),
+    publish: createCampaignAlertPublisher(connection),
+    onHeld: (count) => metrics.campaignsHeld(count),
+    now: () => clock.now(),
+    logger,
+  });
   return new CallTaking({
     takes: storage.takes,
     limitsOf,
@@ -303,6 +313,7 @@ function openTaking(
     endUnknown: (callIds) => recovery.endOwn(callIds),
     ends,
     hint: (source) => sendDialHint(connection, source),
+    reviewCampaigns: () => campaigns.review(),
     clock,
     logger,
   });

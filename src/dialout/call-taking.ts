@@ -53,6 +53,11 @@ export type CallTakingPorts = {
    */
   readonly endUnknown: (callIds: readonly CallId[]) => Promise<void>;
   readonly ends: Pick<EndRecorder, 'recordQueued'>;
+  /**
+   * Releases calls of held campaigns that may be dialled now.
+   * @returns true if any campaign is still held
+   */
+  readonly reviewCampaigns: () => Promise<boolean>;
   /** Wakes another process that has room. */
   readonly hint: (source: CallSource) => void;
   readonly clock: Clock;
@@ -104,6 +109,8 @@ export class CallTaking {
    */
   #suspects: ReadonlySet<CallId> = new Set();
   #endUnknownAfterMs = 0;
+  /** True if a campaign may be held, which is the case at the start, until the first review. */
+  #isCampaignHeld = true;
   #isStopped = false;
 
   constructor(ports: CallTakingPorts) {
@@ -163,9 +170,13 @@ export class CallTaking {
     for (const source of found.waiting.keys()) this.wake(source);
     await Promise.all(found.expired.map((call) => this.#expire(call)));
     await this.#endUnknown(found.notHere);
+    if (found.isHolding || this.#isCampaignHeld) {
+      this.#isCampaignHeld = await this.#ports.reviewCampaigns();
+    }
     return (
       known.length + found.waiting.size + found.expired.length + found.notHere.length > 0 ||
       found.isHolding ||
+      this.#isCampaignHeld ||
       this.#unreleased.size > 0 ||
       [...this.#takers.values()].some((taker) => taker.isUnanswered)
     );

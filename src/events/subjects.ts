@@ -46,6 +46,11 @@ export function alertSubject(prefix: string, accountId: string, appId: string): 
   return `${prefix}.alert.${accountId}.${appId}`;
 }
 
+/** @throws RangeError if the account's id isn't valid in a subject */
+export function campaignAlertSubject(prefix: string, accountId: string): string {
+  return alertSubject(prefix, accountId, 'campaigns');
+}
+
 export function commandSubject(prefix: string, callId: string): string {
   return `${prefix}.command.${callId}`;
 }

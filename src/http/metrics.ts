@@ -27,6 +27,8 @@ export type Metrics = {
   notificationAttempt(result: NotificationResult, seconds: number): void;
   /** Sets the number of endpoints with an open alert, by app. */
   endpointsFailing(byApp: ReadonlyMap<string, number>): void;
+  /** Sets the number of campaigns whose calls wait because too many were abandoned. */
+  campaignsHeld(count: number): void;
 };
 
 /** Sampling interval for the event loop delay. Keep in mind that each sample wakes the process. */
@@ -87,6 +89,11 @@ export function createMetrics({
     labelNames: ['app_id'],
     registers,
   });
+  const campaigns = new Gauge({
+    name: 'offhook_campaigns_held',
+    help: 'Campaigns whose calls wait because too many were abandoned; the same on every node',
+    registers,
+  });
   const measureMedia = media === undefined ? undefined : mediaMetrics(registry, media);
   const measureServers =
     servers === undefined ? undefined : serverMetrics(registry, servers, () => new Date());
@@ -105,6 +112,7 @@ export function createMetrics({
     callAccepted: () => accepted.inc(),
     callEnded: (end, call = {}) => calls.ended(end, call),
     notificationAttempt: (result, seconds) => attempts.observe({ result }, seconds),
+    campaignsHeld: (count) => campaigns.set(count),
     endpointsFailing: (byApp) => {
       failing.reset();
       for (const [app_id, count] of byApp) failing.set({ app_id }, count);

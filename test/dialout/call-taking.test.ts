@@ -85,6 +85,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
   const node = (onStart: (callId: CallId, taking: CallTaking) => void) => {
     const here = new Set<CallId>();
     const taking: CallTaking = new CallTaking({
+      reviewCampaigns: async () => false,
       takes: sql.takes(),
       limitsOf: (trunk) => (trunk === 'carrier' ? limits : undefined),
       room: () => room - here.size,

@@ -10,6 +10,7 @@
 // has ended or its outcome is known.
 
 import type { PoolClient } from 'pg';
+import type { Rules } from '../../rules/compile-rules.ts';
 import {
   afterProbe,
   type CampaignCounts,
@@ -253,6 +254,12 @@ export async function storeGates(
   const changes = [...gates].flatMap(({ change }) => (change === undefined ? [] : [change]));
   if (changes.length === 0) return;
   await client.query({ ...storeStatement, values: [JSON.stringify(changes)] });
+}
+
+/** @returns undefined if the rule set never holds a campaign back */
+export function holdRuleOf({ abandoned }: Rules): HoldRule | undefined {
+  if (abandoned?.most === undefined || !abandoned.hold) return undefined;
+  return { most: abandoned.most, allow: abandoned.allow };
 }
 
 export function keyOf({ accountId, campaign }: CampaignKey): string {

@@ -3,25 +3,21 @@
 // of calls is not taken from the queue and given back every 30 seconds.
 
 import type { Pool, PoolClient } from 'pg';
+import type { CampaignReview, HeldCampaign } from '../../calls/rules/held-campaign.ts';
 import { campaign as campaignOf } from '../schema/calls.ts';
 import { inTransaction } from '../transaction.ts';
 import {
   type CampaignGate,
-  type CampaignKey,
+  holdRuleOf,
   keyOf,
   lockCampaigns,
   storeGates,
 } from './campaign-gates.ts';
 import { readRules } from './current-rules.ts';
 
-/** A campaign that is held, and the rule set of its last call. */
-export type HeldCampaign = CampaignKey & { readonly ruleSet: string };
-
-export type Review = HeldCampaign & {
-  /** Calls that were released for another check. */
-  readonly released: number;
-  /** True if no call waits any more, so the campaign is no longer held. */
-  readonly isFree: boolean;
+type HeldRow = HeldCampaign & {
+  /** The rule set of the campaign's last call. */
+  readonly ruleSet: string;
 };
 
 /** A campaign that may dial without limit releases its calls over several reviews. */
@@ -36,35 +32,49 @@ order by accepted_at limit ${releasedAtOnce}`;
 const releaseStatement = `
 update calls set not_before = null where call_id = any($1::text[]) and not_before is not null`;
 
-/** Reviews one campaign. Any node may do so at any time, because the review locks the campaign. */
-export async function reviewCampaign(pool: Pool, held: HeldCampaign, now: Date): Promise<Review> {
-  return await inTransaction(pool, async (client) => {
-    const gate = (await lockCampaigns(client, [held], now)).get(keyOf(held));
-    if (gate === undefined || !gate.isHeld) return { ...held, released: 0, isFree: false };
-    const waiting = await client.query<{ call_id: string }>(waitingStatement, [
-      held.accountId,
-      held.campaign,
-    ]);
-    const count = await spareOf(client, held, gate, { waiting: waiting.rows.length, now });
-    const released = waiting.rows.slice(0, count).map(({ call_id: callId }) => callId);
-    if (released.length > 0) await client.query(releaseStatement, [released]);
-    const isFree = waiting.rows.length === 0 && gate.released === 0;
-    if (isFree) gate.free();
-    await storeGates(client, [gate]);
-    return { ...held, released: released.length, isFree };
-  });
+const heldStatement = `
+select account_id as "accountId", campaign, rule_set as "ruleSet", held_since as since
+from campaigns where held_since is not null order by account_id, campaign`;
+
+/** Reviews all campaigns that are held. Any node may do so at any time. */
+export async function reviewCampaigns(pool: Pool, now: Date): Promise<CampaignReview> {
+  const { rows } = await pool.query<HeldRow>(heldStatement);
+  const held: HeldCampaign[] = [];
+  const freed: HeldCampaign[] = [];
+  for (const campaign of rows) {
+    const isFreed = await inTransaction(pool, (client) => review(client, campaign, now));
+    (isFreed ? freed : held).push(campaign);
+  }
+  return { held, freed };
+}
+
+/** @returns true if the review has ended the hold */
+async function review(client: PoolClient, held: HeldRow, now: Date): Promise<boolean> {
+  const gate = (await lockCampaigns(client, [held], now)).get(keyOf(held));
+  // Another node has ended the hold since.
+  if (gate === undefined || !gate.isHeld) return false;
+  const { rows } = await client.query<{ call_id: string }>(waitingStatement, [
+    held.accountId,
+    held.campaign,
+  ]);
+  const count = await spareOf(client, held, gate, { waiting: rows.length, now });
+  const released = rows.slice(0, count).map(({ call_id: callId }) => callId);
+  if (released.length > 0) await client.query(releaseStatement, [released]);
+  const isFreed = rows.length === 0 && gate.released === 0;
+  if (isFreed) gate.free();
+  await storeGates(client, [gate]);
+  return isFreed;
 }
 
 /** Returns how many of the waiting calls may be taken now. All, if the rule set no longer holds. */
 async function spareOf(
   client: PoolClient,
-  { accountId, ruleSet }: HeldCampaign,
+  { accountId, ruleSet }: HeldRow,
   gate: CampaignGate,
   { waiting, now }: { readonly waiting: number; readonly now: Date },
 ): Promise<number> {
   const call = { accountId, rules: ruleSet };
   const current = (await readRules(client, [call], { deleted: 'apply' }))(call);
-  const { most, allow = 0, hold } = current?.rules.abandoned ?? {};
-  if (most === undefined || hold !== true) return waiting;
-  return gate.spare({ most, allow }, waiting, now);
+  const rule = current === undefined ? undefined : holdRuleOf(current.rules);
+  return rule === undefined ? waiting : gate.spare(rule, waiting, now);
 }

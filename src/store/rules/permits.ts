@@ -17,17 +17,27 @@
 // - fail: the call still belongs to this process, which ends it.
 
 import type { Pool, PoolClient } from 'pg';
+import type { AbandonmentRule } from '../../calls/abandonment/abandonment.ts';
 import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { CallId } from '../../calls/contract/identity.ts';
 import type { Clock } from '../../calls/ports.ts';
 import type { RuleRefusal } from '../../calls/rules/refusal.ts';
 import type { Ruling } from '../../calls/rules/ruling.ts';
 import { suppressedAddressOf } from '../../calls/rules/suppression.ts';
+import type { Rules } from '../../rules/compile-rules.ts';
 import { type CallFacts, type Decision, decide } from '../../rules/decide.ts';
 import { fewRows } from '../few-rows.ts';
 import { calleeNumber } from '../schema/calls.ts';
 import { retryConflicts } from '../sql-errors.ts';
 import { inTransaction } from '../transaction.ts';
+import {
+  beginCampaigns,
+  type CampaignGate,
+  holdRuleOf,
+  keyOf,
+  lockCampaigns,
+  storeGates,
+} from './campaign-gates.ts';
 import { type CurrentRules, keepRules, readRules } from './current-rules.ts';
 
 export type Permits = {
@@ -66,7 +76,7 @@ with given as materialized (
   select * from unnest($1::text[], $2::text[], $3::text[]) as g(call_id, account_id, address)
   where ${fewRows('call_id')}
 ), ours as materialized (
-  select g.* from given g join calls c using (call_id)
+  select g.*, c.ftc_outcome is not null as is_counted from given g join calls c using (call_id)
   where c.owner_id = $4 and c.dial_started_at is not null and c.ended_at is null
   order by call_id for update of c
 ), wanted as materialized (
@@ -98,7 +108,7 @@ with given as materialized (
   on conflict (account_id, number) do update set used_at = excluded.used_at
   returning account_id, number, call_ids, attempted_at, answered_at, abandoned_at
 )
-select o.call_id, n.call_ids, n.attempted_at, n.answered_at, n.abandoned_at,
+select o.call_id, o.is_counted, n.call_ids, n.attempted_at, n.answered_at, n.abandoned_at,
   s.address is not null as is_suppressed, s.until as suppressed_until
 from ours o
 left join numbers n on n.account_id = o.account_id and n.number = o.address
@@ -111,14 +121,16 @@ const decideStatement = {
   name: 'store decisions about calls',
   text: `
 with decided as materialized (
-  select * from unnest($1::text[], $2::text[], $3::integer[], $4::text[], $5::timestamptz[])
-    as d(call_id, rule_set, rule_set_version, waits_for, not_before)
+  select * from unnest($1::text[], $2::text[], $3::integer[], $4::text[], $5::timestamptz[], $11::boolean[])
+    as d(call_id, rule_set, rule_set_version, waits_for, not_before, is_measured)
   where ${fewRows('call_id')}
 ), freed as (
   delete from trunk_slots s using decided d where d.not_before is not null and s.leg_id = d.call_id
 ), moved as (
   update calls c set rule_set = d.rule_set, rule_set_version = d.rule_set_version,
     waits_for = d.waits_for, not_before = d.not_before,
+    ftc_outcome = case when d.is_measured then coalesce(c.ftc_outcome, 'undecided') end,
+    ofcom_outcome = case when d.is_measured then coalesce(c.ofcom_outcome, 'undecided') end,
     dial_started_at = case when d.not_before is null then c.dial_started_at end,
     owner_id = case when d.not_before is null then c.owner_id end,
     state = case when d.not_before is null then c.state else 'queued' end,
@@ -140,6 +152,8 @@ select count(*)::integer as count from calls where account_id = $1 and not_befor
 
 type LockedRow = {
   readonly call_id: CallId;
+  /** Whether an earlier decision counted the call in its campaign's figures. */
+  readonly is_counted: boolean;
   readonly call_ids: readonly string[] | null;
   readonly attempted_at: readonly Date[] | null;
   readonly answered_at: Date | null;
@@ -147,6 +161,8 @@ type LockedRow = {
   readonly is_suppressed: boolean;
   readonly suppressed_until: Date | null;
 };
+
+type LockedCall = { readonly call: AcceptedCall; readonly row: LockedRow };
 
 type Attempt = { readonly callId: string; readonly at: Date };
 
@@ -170,19 +186,21 @@ export function createPermits(pool: Pool, ownerId: string, options: PermitOption
       ...lockStatement,
       values: [...columnsOf(calls), ownerId, now],
     });
-    const locked = new Map(rows.map((row) => [row.call_id, row]));
+    const ours = lockedCalls(ruled, rows);
+    const gates = await lockGates(client, ours, { rulesOf, now });
     const numbers = new Map<string, CalledNumber>();
     const decided: Decided[] = [];
-    for (const call of ruled) {
-      const row = locked.get(call.callId);
-      if (row === undefined) continue;
+    for (const { call, row } of ours) {
       const ruleSet = rulesOf(call);
       const number = numberOf(call, row, numbers);
-      const decision = decide(ruleSet?.rules, factsOf(call, row, number), now);
+      const facts = { ...factsOf(call, row, number), ...gateOf(call, row, gates, ruleSet, now) };
+      const wanted = decide(ruleSet?.rules, facts, now);
+      const decision = await held.limited(client, call, wanted);
       if (decision.kind === 'permitted') number?.attempts.push({ callId: call.callId, at: now });
-      decided.push({ call, ruleSet, decision: await held.limited(client, call, decision) });
+      decided.push({ call, ruleSet, decision });
     }
     if (decided.length > 0) await store(client, decided, [...numbers.values()], now);
+    await storeGates(client, gates.values());
     return decided;
   };
   return {
@@ -200,19 +218,78 @@ export function createPermits(pool: Pool, ownerId: string, options: PermitOption
   };
 }
 
+/** Returns the calls that still belong to this process. */
+function lockedCalls(
+  calls: readonly AcceptedCall[],
+  rows: readonly LockedRow[],
+): readonly LockedCall[] {
+  const locked = new Map(rows.map((row) => [row.call_id, row]));
+  return calls.flatMap((call) => {
+    const row = locked.get(call.callId);
+    return row === undefined ? [] : [{ call, row }];
+  });
+}
+
 function permitOf({ request }: AcceptedCall, ruleSet: CurrentRules | undefined): Permit {
   if (ruleSet === undefined) return {};
   const { name, version, rules } = ruleSet;
-  const isMeasured = request.campaign !== undefined && request.machineDetection !== 'disabled';
-  const { abandoned, connected } = rules;
+  const abandonment = abandonmentRule(rules, request);
   return {
     ruling: {
       ...{ ruleSet: name, version },
-      ...(abandoned !== undefined && isMeasured
-        ? { abandonment: { formula: abandoned.formula, connected } }
-        : {}),
+      ...(abandonment === undefined ? {} : { abandonment }),
     },
   };
+}
+
+/** @returns undefined if the call doesn't count in the figures of a campaign */
+function abandonmentRule(
+  { abandoned, connected, voice }: Rules,
+  { campaign, machineDetection }: AcceptedCall['request'],
+): AbandonmentRule | undefined {
+  if (abandoned === undefined || campaign === undefined || machineDetection === 'disabled') {
+    return undefined;
+  }
+  return { formula: abandoned.formula, connected: voice === 'recorded' ? 'message' : connected };
+}
+
+type FindRules = (call: AcceptedCall) => CurrentRules | undefined;
+
+/** Begins the campaigns of the calls that count, and locks those that may be held. */
+async function lockGates(
+  client: PoolClient,
+  calls: readonly LockedCall[],
+  { rulesOf, now }: { readonly rulesOf: FindRules; readonly now: Date },
+): Promise<ReadonlyMap<string, CampaignGate>> {
+  const measured = calls.flatMap(({ call }) => {
+    const ruleSet = rulesOf(call);
+    const { accountId, request } = call;
+    const { campaign } = request;
+    if (ruleSet === undefined || campaign === undefined) return [];
+    if (abandonmentRule(ruleSet.rules, request) === undefined) return [];
+    return [{ accountId, campaign, ruleSet: ruleSet.name, hold: holdRuleOf(ruleSet.rules) }];
+  });
+  await beginCampaigns(client, measured);
+  return await lockCampaigns(
+    client,
+    measured.filter(({ hold }) => hold !== undefined),
+    now,
+  );
+}
+
+/** Returns the fact that a campaign's gate adds. Asking the gate counts the call as in flight. */
+function gateOf(
+  { callId, accountId, request: { campaign } }: AcceptedCall,
+  { is_counted: isCounted }: LockedRow,
+  gates: ReadonlyMap<string, CampaignGate>,
+  ruleSet: CurrentRules | undefined,
+  now: Date,
+): Pick<CallFacts, 'campaignHeldUntil'> {
+  const gate = campaign === undefined ? undefined : gates.get(keyOf({ accountId, campaign }));
+  const rule = ruleSet === undefined ? undefined : holdRuleOf(ruleSet.rules);
+  // A call that an unanswered decision has permitted is in flight already.
+  if (gate === undefined || rule === undefined || isCounted) return {};
+  return { campaignHeldUntil: () => gate.judge(callId, rule, now) };
 }
 
 function refusalOf({ rule, notBefore }: Extract<Decision, { kind: 'fail' }>): RuleRefusal {
@@ -300,14 +377,25 @@ async function store(
       decided.map(({ ruleSet }) => ruleSet?.name ?? null),
       decided.map(({ ruleSet }) => ruleSet?.version ?? null),
       waits.map((wait) => wait?.rule ?? null),
-      waits.map((wait) => wait?.until ?? null),
+      decided.map(({ call, decision }) => notBeforeOf(call, decision)),
       attempts.map(({ place }) => place),
       attempts.map(({ callId }) => callId),
       attempts.map(({ at }) => at),
       numbers.map(({ accountId }) => accountId),
       numbers.map(({ number }) => number),
+      decided.map(({ call: { request }, ruleSet, decision }) => {
+        const isPermitted = decision.kind === 'permitted' && ruleSet !== undefined;
+        return isPermitted && abandonmentRule(ruleSet.rules, request) !== undefined;
+      }),
     ],
   });
+}
+
+/** A call of a held campaign waits until a review releases it (`campaign-review.ts`). */
+function notBeforeOf({ acceptedAt, request }: AcceptedCall, decision: Decision): Date | null {
+  if (decision.kind !== 'wait') return null;
+  if (decision.rule !== 'abandoned-rate') return decision.until;
+  return new Date(acceptedAt.getTime() + request.queueTimeoutMs);
 }
 
 /** How many calls of each account wait for a rule, as far as this process knows. */
