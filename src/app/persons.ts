@@ -43,6 +43,7 @@ export function createPersons(
         for (const call of batch) add(await removeElsewhere(call));
         add(await stored.remove(batch));
       }
+      add(await stored.forgetNumber(accountId, number));
       return { kind: 'removed', removed, kept: await stored.countKept(accountId, number) };
     },
   };

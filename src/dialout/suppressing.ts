@@ -1,6 +1,6 @@
 // Stores suppressions, and cancels the taken, unanswered calls that they concern, on all nodes.
 // Calls that are still queued end when they are taken, because the check then finds the
-// suppression.
+// suppression. Calls that wait for a rule are released, so that they are taken and end soon.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -21,6 +21,7 @@ export type SuppressingPorts = {
     put(app: SuppressingApp, suppressions: ReadonlyMap<string, Suppression>): Promise<number>;
   };
   readonly calls: {
+    release(accountId: string, address?: string): Promise<void>;
     ringing(accountId: string, address?: string): Promise<readonly RingingCall[]>;
     stillUp(callIds: readonly CallId[]): Promise<readonly CallId[]>;
   };
@@ -60,6 +61,7 @@ export function createSuppressing(
 
   async function cancel(accountId: string, address?: string): Promise<readonly CallId[]> {
     const deadlineMs = performance.now() + patienceMs;
+    await calls.release(accountId, address);
     let left = new Set<CallId>();
     for (;;) {
       const ringing = await calls.ringing(accountId, address);

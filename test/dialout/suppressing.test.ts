@@ -29,6 +29,9 @@ function open(ringing: readonly Ringing[], { endsOnCancel = true } = {}) {
         },
       },
       calls: {
+        release: async (accountId, address = 'all') => {
+          log.push(`release ${address} for ${accountId}`);
+        },
         ringing: async () => [...up.values()],
         stillUp: async (callIds) => callIds.filter((callId) => up.has(callId)),
       },
@@ -55,7 +58,12 @@ describe('a suppression', () => {
     const left = await suppressing.suppress(app, '+12025550110', optOut);
 
     expect(left).toEqual([]);
-    expect(log).toEqual(['put +12025550110 for acme', 'suppressed: call-1', 'ask b/1: call-2']);
+    expect(log).toEqual([
+      'put +12025550110 for acme',
+      'release +12025550110 for acme',
+      'suppressed: call-1',
+      'ask b/1: call-2',
+    ]);
   });
 
   test('names the calls that still ring after a while, having asked again', async () => {

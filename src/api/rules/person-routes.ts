@@ -23,7 +23,7 @@ const reasons = {
 } as const;
 
 const unknownRest =
-  'Not searched: idempotency keys (no number, expire within 24 h), the companion’s data tables, imports and test runs, published resources and dead letters on NATS (they expire after EVENT_RETENTION_DAYS), logs (no numbers), and what your own programs received.';
+  'Not searched: idempotency keys (no number, expire within 24 h of the end of their call), the companion’s data tables, imports and test runs, published resources and dead letters on NATS (they expire after EVENT_RETENTION_DAYS), logs (no numbers), and what your own programs received.';
 
 const count = z.number().int();
 const removalSchema = z
@@ -62,7 +62,7 @@ export function registerPersons(
       operationId: 'deletePerson',
       summary: 'Delete what is stored about the calls to a number',
       description:
-        'Removes the account’s calls to this number, with their events (also on NATS), contexts, notifications and attempts, captures, messages and conversations. Needs an app that may use all bots. If a call to the number has not been settled, the response is 409 and nothing is removed: end the call and repeat the request. If the request fails, repeat it; it removes whole calls only. Records and suppressions stay.',
+        'Removes the account’s calls to this number, with their events (also on NATS), contexts, notifications and attempts, captures, messages and conversations, and the number’s count of attempts, which its next call counts again from the records. Needs an app that may use all bots. If a call to the number has not been settled, the response is 409 and nothing is removed: end the call and repeat the request. If the request fails, repeat it; it removes whole calls only. Records and suppressions stay.',
       tags: ['rules'],
       params: z.object({
         number: z

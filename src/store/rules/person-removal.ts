@@ -30,6 +30,8 @@ export type PersonRemoval = {
   findSettled(accountId: string, number: string): Promise<readonly RemovableCall[]>;
   /** Removes these calls with everything that belongs to them, or nothing. */
   remove(calls: readonly RemovableCall[]): Promise<Counts>;
+  /** Removes the number from what the rules count. Its attempts stay in the records. */
+  forgetNumber(accountId: string, number: string): Promise<Counts>;
   /** Counts what a removal leaves. */
   countKept(accountId: string, number: string): Promise<Counts>;
 };
@@ -76,6 +78,13 @@ export function createPersonRemoval({ pool }: Pick<Database, 'pool'>): PersonRem
       return rows;
     },
     remove: (calls) => inTransaction(pool, (client) => removeCalls(client, calls)),
+    async forgetNumber(accountId, number) {
+      const { rowCount } = await pool.query(
+        'delete from called_numbers where account_id = $1 and number = $2',
+        [accountId, `+${number}`],
+      );
+      return { calledNumbers: rowCount ?? 0 };
+    },
     async countKept(accountId, number) {
       const { rows } = await pool.query<{ records: number; suppressions: number }>(
         sql`select

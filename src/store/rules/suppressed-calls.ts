@@ -1,15 +1,22 @@
-// Finds the calls that a new suppression concerns: taken calls that nobody has answered yet.
+// Finds the calls that a new suppression concerns: taken calls that nobody has answered yet, and
+// calls that wait for a rule.
 
 import type { Pool } from 'pg';
 import type { DialTarget } from '../../calls/call-types.ts';
 import type { CallId } from '../../calls/contract/identity.ts';
 import { suppressedAddressOf } from '../../calls/rules/suppression.ts';
 import { calleeNumber } from '../schema/calls.ts';
+import { releaseSuppressed } from './held-calls.ts';
 import { inForce } from './suppressions.ts';
 
 export type SuppressedCall = { readonly callId: CallId; readonly ownerId: string };
 
 export type SuppressedCalls = {
+  /**
+   * Lets the sweep end the account's calls to the address that wait for a rule. Without `address`,
+   * the calls to all suppressed numbers.
+   */
+  release(accountId: string, address?: string): Promise<void>;
   /**
    * Returns the account's taken, unanswered calls to the address, or to any suppressed address if
    * `address` is omitted.
@@ -21,11 +28,12 @@ export type SuppressedCalls = {
 
 const unanswered = 'ended_at is null and answered_at is null and owner_id is not null';
 
-// The first condition lets the planner use the index of open calls. A sip: target may spell a
+// The first condition lets the planner use the index of open calls; a call that waits for a rule has
+// no owner. A sip: target may spell a
 // number in another way than `calleeNumber` reads it, so the caller looks at each of them.
 const ringingStatement = `
 select call_id, owner_id, request -> 'target' as target from calls
-where end_published_at is null and ${unanswered} and account_id = $1
+where end_published_at is null and not_before is null and ${unanswered} and account_id = $1
   and ($2::text is null or ${calleeNumber.text} = $2 or request #>> '{target,kind}' = 'sip')`;
 
 const suppressedStatement = `
@@ -56,9 +64,12 @@ export function createSuppressedCalls(pool: Pick<Pool, 'query'>): SuppressedCall
     return new Set(rows.map(({ address }) => address));
   };
   return {
+    async release(accountId, address) {
+      const number = address === undefined ? undefined : digitsOf(address);
+      if (number !== '') await releaseSuppressed(pool, accountId, number);
+    },
     async ringing(accountId, address) {
-      const number = address?.startsWith('+') === true ? address.slice(1) : undefined;
-      const digits = address === undefined ? null : (number ?? '');
+      const digits = address === undefined ? null : digitsOf(address);
       const { rows } = await pool.query<RingingRow>(ringingStatement, [accountId, digits]);
       const found = rows.flatMap(({ call_id: callId, owner_id: ownerId, target }) => {
         const reached = suppressedAddressOf(target);
@@ -75,4 +86,9 @@ export function createSuppressedCalls(pool: Pick<Pool, 'query'>): SuppressedCall
       return rows.map(({ call_id: callId }) => callId);
     },
   };
+}
+
+/** Returns the digits of a number, or an empty text for a `sip:` URI. */
+function digitsOf(address: string): string {
+  return address.startsWith('+') ? address.slice(1) : '';
 }

@@ -13,6 +13,29 @@ import { insertRows, tableNamesIn } from '../../support/tables.ts';
 
 const number = '12025550110';
 const other = '12025550120';
+
+/** Tables that `addCall` fills, since they hold data of calls. The suppression has its own row. */
+const aboutCalls = [
+  ...['call_captures', 'call_events', 'call_legs', 'call_records', 'called_numbers', 'calls'],
+  ...['conversations', 'delivery_attempts', 'messages', 'notification_lanes'],
+  ...['notification_replays', 'notifications', 'suppressions'],
+];
+
+/** Why no removal looks into the other tables. A table that is missing here must be covered. */
+const notAboutCalls: Readonly<Record<string, readonly string[]>> = {
+  'are an account’s settings': [
+    ...['apps', 'bots', 'connections', 'rule_sets', 'ruled_accounts', 'sounds', 'webhook_secrets'],
+  ],
+  'count calls without a number': [
+    ...['app_usage', 'call_totals', 'caller_totals', 'campaign_totals', 'campaigns'],
+    ...['message_counts', 'notification_endpoints', 'trunk_pacing'],
+  ],
+  'are about calls in flight': ['call_takes', 'trunk_slots'],
+  'are about processes and sessions': ['console_links', 'console_sessions', 'nodes'],
+  'are named in the answer as not searched': [
+    ...['data_rows', 'data_tables', 'idempotency_keys', 'imported_records', 'test_runs'],
+  ],
+};
 const now = new Date('2026-11-20T09:00:00.000Z');
 const day = '2026-11-20';
 
@@ -68,6 +91,17 @@ describe.each(databaseKinds)('DELETE /api/public/persons/{number} on %s', (kind)
     ]);
     await insertRows(pool, 'call_captures', [{ day, callId, notes: note }]);
     await insertRows(pool, 'call_legs', [{ callId, legId: callId, leg: { uri: text } }]);
+    await insertRows(pool, 'notification_replays', [
+      { eventId: event.eventId, callId, replayedAt: now, replayedBy: 'app-1' },
+    ]);
+    await pool.query(
+      `insert into called_numbers (account_id, number, call_ids, attempted_at, used_at)
+       values ($1, $2, array[$3], array[$4::timestamptz], $4)
+       on conflict (account_id, number) do update set
+         call_ids = called_numbers.call_ids || excluded.call_ids,
+         attempted_at = called_numbers.attempted_at || excluded.attempted_at`,
+      [accountId, `+${callee}`, callId, now],
+    );
     const message = { userId: 'u', sessionId, channel: 'ivr', isTask: false, document: text };
     await insertRows(pool, 'messages', [
       { accountId, botId, messageId: `m-${callId}`, version: 1, createdOn: now, ...message },
@@ -133,11 +167,11 @@ describe.each(databaseKinds)('DELETE /api/public/persons/{number} on %s', (kind)
       },
     ]);
     expect(await tablesWith(number)).toEqual([
-      ...['call_captures', 'call_events', 'call_legs', 'call_records', 'calls', 'conversations'],
-      ...['delivery_attempts', 'messages', 'suppressions'],
+      ...['call_captures', 'call_events', 'call_legs', 'call_records', 'called_numbers', 'calls'],
+      ...['conversations', 'delivery_attempts', 'messages', 'suppressions'],
     ]);
     expect(await tablesWith(callId)).toEqual(
-      expect.arrayContaining(['notification_lanes', 'notifications']),
+      expect.arrayContaining(['notification_lanes', 'notification_replays', 'notifications']),
     );
     expect(await messagesWith(number)).toBe(6);
 
@@ -148,13 +182,14 @@ describe.each(databaseKinds)('DELETE /api/public/persons/{number} on %s', (kind)
     expect(await tablesWith(callId)).toEqual(['call_records']);
     expect(await messagesWith(number)).toBe(0);
     // Another person's data stays.
-    expect(await tablesWith(other)).toHaveLength(8);
+    expect(await tablesWith(other)).toHaveLength(9);
     expect(await messagesWith(other)).toBe(3);
     expect(await tablesWith(kept)).toContain('calls');
     expect(response.json()).toMatchObject({
       removed: {
         ...{ calls: 2, events: 2, notifications: 2, notificationQueues: 2, deliveryAttempts: 2 },
-        ...{ captures: 2, legs: 2, messages: 2, conversations: 2 },
+        ...{ captures: 2, legs: 2, messages: 2, conversations: 2, calledNumbers: 1 },
+        notificationReplays: 2,
         ...{ streamedEvents: 4, contexts: 2 },
       },
       kept: [
@@ -163,6 +198,22 @@ describe.each(databaseKinds)('DELETE /api/public/persons/{number} on %s', (kind)
       ],
     });
     expect(rig.logged()).not.toContain(number);
+  });
+
+  test('covers every table of the schema', async () => {
+    const known = [...aboutCalls, ...Object.values(notAboutCalls).flat()];
+    expect(known.toSorted()).toEqual(await tableNamesIn(rig.database.pool));
+
+    await addCall(number);
+    const filled = await Promise.all(
+      aboutCalls.map(async (table) => {
+        const { rowCount } = await rig.database.pool.query(`select from ${table} limit 1`);
+        return { table, isFilled: rowCount === 1 };
+      }),
+    );
+    expect(filled.filter(({ isFilled }) => !isFilled)).toEqual([
+      { table: 'suppressions', isFilled: false },
+    ]);
   });
 
   test('can be repeated, and finds nothing then', async () => {

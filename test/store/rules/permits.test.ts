@@ -9,6 +9,7 @@ import { listCalls } from '../../../src/interactions/call-summaries.ts';
 import type { RuleSetDocument } from '../../../src/rules/rule-set.ts';
 import { releaseHeld } from '../../../src/store/rules/held-calls.ts';
 import { createRuleSetStore } from '../../../src/store/rules/rule-sets.ts';
+import { createSuppressedCalls } from '../../../src/store/rules/suppressed-calls.ts';
 import { createSuppressions } from '../../../src/store/rules/suppressions.ts';
 import { acceptedCall, answeredEventOf, endEventOf } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';
@@ -236,6 +237,45 @@ describe.each(databaseKinds)('calling rules on %s', (kind) => {
     await takes.sweep([]);
 
     expect(fates(await take(takes))).toEqual(['suppressed']);
+  });
+
+  test.each([
+    ['its suppression', '+14155550100'],
+    ['an import', undefined],
+  ])('a call that waits for a rule ends soon after %s', async (_what, released) => {
+    await rule({ attempts: [{ most: 1, within: '24h', otherwise: 'wait' }] });
+    const others = { number: '14155550199' };
+    const rival = { accountId: 'account-2' };
+    await rule(
+      { attempts: [{ most: 1, within: '24h', otherwise: 'wait' }] },
+      'default',
+      'account-2',
+    );
+    for (const options of [{}, others, rival, {}, others, rival]) await accept(options);
+    const takes = node('a/1');
+    await take(takes);
+    expect(await take(takes)).toEqual([]);
+
+    await suppress('+14155550100');
+    await createSuppressedCalls(rig.database.pool).release('account-1', released);
+    await takes.sweep([]);
+
+    expect(fates(await take(takes))).toEqual(['suppressed']);
+    expect(await take(takes)).toEqual([]);
+  });
+
+  test('a suppressed sip: URI releases no call', async () => {
+    await rule({ attempts: [{ most: 1, within: '24h', otherwise: 'wait' }] });
+    await accept();
+    await accept();
+    const takes = node('a/1');
+    await take(takes);
+
+    await suppress('sip:bob@pbx.example');
+    await createSuppressedCalls(rig.database.pool).release('account-1', 'sip:bob@pbx.example');
+    await takes.sweep([]);
+
+    expect(await take(takes)).toEqual([]);
   });
 
   test('report a call that waited too long with the rule that it waited for', async () => {
