@@ -129,6 +129,34 @@ export type SuppressionsClient = {
   ): Promise<SuppressionImport>;
 };
 
+export type CampaignWindowView = {
+  readonly from: string;
+  readonly until: string;
+  readonly answeredByPerson: number;
+  readonly abandoned: number;
+  readonly connected: number;
+  readonly estimate?: number;
+  readonly percent: number;
+  readonly upper95: number;
+};
+
+export type CampaignView = {
+  readonly campaign: string;
+  readonly ruleSet: string;
+  readonly held: { readonly since: string; readonly until: string } | null;
+  readonly ftc: { readonly windows: readonly CampaignWindowView[] };
+  readonly ofcom: { readonly windows: readonly CampaignWindowView[] };
+};
+
+/** Reads the campaigns of the app's account. */
+export type CampaignsClient = {
+  list(page: { readonly cursor?: string }): Promise<{
+    readonly campaigns: readonly CampaignView[];
+    readonly nextCursor?: string;
+  }>;
+  find(campaign: string): Promise<CampaignView>;
+};
+
 /** Without a bot, `overview` covers all bots that the app may use. */
 export type GatewayClient = {
   readonly overview: (botId?: string) => OverviewClient;
@@ -141,6 +169,7 @@ export type GatewayClient = {
   ) => Promise<AsyncIterable<Uint8Array>>;
   readonly ruleSets: RuleSetsClient;
   readonly suppressions: SuppressionsClient;
+  readonly campaigns: CampaignsClient;
 };
 
 /** Issues a JWT with this lifetime in seconds. */
@@ -175,6 +204,10 @@ export function createGatewayClient(httpUrl: string, tokens: TokenSource): Gatew
         signal: interrupted,
       }),
     ruleSets: ruleSetsClient(ask),
+    campaigns: {
+      list: (page) => ask(`/api/public/campaigns?${new URLSearchParams(page).toString()}`),
+      find: (campaign) => ask(`/api/public/campaigns/${encodeURIComponent(campaign)}`),
+    },
     suppressions: {
       ...suppressionsClient(ask),
       import: async (type, parts, signal) =>

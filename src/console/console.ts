@@ -7,6 +7,7 @@ import { registerCallRoutes } from '../api/call-routes.ts';
 import { registerDeadLetters } from '../api/dead-letter-routes.ts';
 import { registerDialout } from '../api/dialout/dialout-route.ts';
 import { registerEventRoutes } from '../api/event-routes.ts';
+import { registerCampaigns } from '../api/rules/campaign-routes.ts';
 import { registerRuleSets } from '../api/rules/rule-routes.ts';
 import { registerSuppressions } from '../api/rules/suppression-routes.ts';
 import type { RegisterRoutes } from '../api/server.ts';
@@ -77,6 +78,7 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
         registerAppWideRoutes(scope, { services, clients });
         registerRuleSets(scope, { services, clients });
         registerSuppressions(scope, { services, clients });
+        registerCampaigns(scope, { services, clients });
         registerEventRoutes(scope, {
           services,
           clients,

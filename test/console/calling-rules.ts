@@ -15,6 +15,7 @@ export async function setRules(stage: Stage): Promise<void> {
   await checkNumber(stage, page);
   await suppressNumber(stage, page);
   await refusedCall(stage, page);
+  await holdCampaign(stage, page);
   await removeAll(stage, page);
   await context.close();
 }
@@ -130,6 +131,47 @@ async function refusedCall({ base, gateway }: Stage, page: Page): Promise<void> 
   await page.locator('tr', { hasText: 'Not permitted: the number is suppressed' }).waitFor();
   await picture(page, 'calls-not-permitted');
   say('a call that a rule ended says so');
+}
+
+/** Nobody talks to the first person, so the campaign's second call waits. */
+async function holdCampaign({ base, gateway }: Stage, page: Page): Promise<void> {
+  const { dialer } = gateway;
+  const abandoned = { formula: 'ftc', most: 3, allow: 0, hold: true };
+  const put = await dialer.request('PUT', '/api/public/rules/strict', { abandoned });
+  assert.equal(put.status, 200);
+  const call = {
+    target: 'tel:+12025550102',
+    machineDetection: 'detect',
+    campaign: 'autumn / 1',
+    rules: 'strict',
+  };
+  const first = await dialer.dial(call);
+  await page.goto(`${base}/console#/calls/${first.callId}`);
+  await page.locator('.row.event', { hasText: 'abandoned' }).first().waitFor();
+  await dialer.end(first.callId);
+  await page.locator('.status', { hasText: 'Completed' }).waitFor();
+  const second = await dialer.dial(call);
+  await page.goto(`${base}/console#/calls/${second.callId}`);
+  await page.getByText('Waits: too many of the campaign’s calls were abandoned').waitFor();
+  await page.goto(`${base}/console#/calls`);
+  await page.locator('tr', { hasText: 'Waits: too many' }).waitFor();
+  await picture(page, 'calls-held');
+  await page.goto(`${base}/console#/campaigns`);
+  await page.locator('tr', { hasText: 'autumn / 1' }).getByText('held').waitFor();
+  await accessible(page, 'campaigns');
+  await picture(page, 'campaigns');
+  await page.getByRole('link', { name: 'autumn / 1' }).click();
+  await page.getByText('Too many calls were abandoned.').waitFor();
+  const curve = page.getByRole('img', { name: 'FTC, 30 days: 100.00 %' });
+  await curve.waitFor();
+  await accessible(page, 'a campaign');
+  await picture(page, 'campaign');
+  await page.setViewportSize({ width: 390, height: 844 });
+  await fits(page);
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await dialer.end(second.callId);
+  assert.equal((await dialer.request('DELETE', '/api/public/rules/strict')).status, 200);
+  say('a campaign that abandons people is held, and the page says so in words and as a curve');
 }
 
 async function removeAll({ base, gateway }: Stage, page: Page): Promise<void> {

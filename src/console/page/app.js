@@ -7,6 +7,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { closeEvents, liveState, notice, openEvents, session } from './api.js';
 import { CallPage } from './call-page.js';
 import { CallsPage } from './calls-page.js';
+import { CampaignPage, CampaignsPage } from './campaigns-page.js';
 import { html } from './dom.js';
 import { NotificationsPage } from './notifications-page.js';
 import { DetectionPage, NodesPage, TrunksPage } from './operate-pages.js';
@@ -28,6 +29,13 @@ const pages = [
   { path: 'servers', name: 'Servers', page: ServersPage, scope: operate },
   { path: 'calls', name: 'Calls', page: CallsPage, one: CallPage },
   { path: 'rules', name: 'Rules', page: RulesPage, one: RuleSetPage, scope: callingRules },
+  {
+    path: 'campaigns',
+    name: 'Campaigns',
+    page: CampaignsPage,
+    one: CampaignPage,
+    scope: callingRules,
+  },
   { path: 'suppressions', name: 'Suppressions', page: SuppressionsPage, scope: callingRules },
   { path: 'notifications', name: 'Notifications', page: NotificationsPage },
   { path: 'trunks', name: 'Trunks', page: TrunksPage, scope: operate },
