@@ -80,12 +80,11 @@ export class MediaEngine {
     );
     this.#loop = new PlayoutLoop(
       {
-        tick: (transmit, plannedMs) => this.#tickAll(transmit, plannedMs),
+        tick: (transmit, dueMs) => this.#tickAll(transmit, dueMs),
         isIdle: () => this.#live.size === 0,
         // Don't let the thread rest while it relays packets between two legs, or while a call has a
         // bot, because connecting to a bot takes several turns of the event loop.
-        restTicks: () =>
-          !this.#bridges.isEmpty || this.#hasStream() ? 0 : this.#areQuiet() ? 2 : 1,
+        mayRest: () => this.#bridges.isEmpty && !this.#hasStream(),
         ran: (lateMs, hasCaughtUp) => lateFrames.check(performance.now(), lateMs, hasCaughtUp),
       },
       new ThreadRest(data.rest),
@@ -238,16 +237,6 @@ export class MediaEngine {
     session.streaming.start(stream, queue);
   }
 
-  /**
-   * Returns true if two ticks may run back to back. If we send silence in every tick, they may not:
-   * the far end would receive two packets in a row every 40 ms, which is jitter.
-   */
-  #areQuiet(): boolean {
-    if (this.#silenceFrames === 1) return false;
-    for (const { session } of this.#live.values()) if (!session.isQuiet) return false;
-    return true;
-  }
-
   #hasStream(): boolean {
     for (const { session } of this.#live.values()) if (session.streaming.isActive) return true;
     return false;
@@ -315,7 +304,7 @@ export class MediaEngine {
     }
   }
 
-  #tickAll(transmit: boolean, plannedMs: number): void {
+  #tickAll(transmit: boolean, dueMs: number): void {
     for (const [id, { session }] of this.#live) {
       const sentBefore = this.#counts.sent;
       try {
@@ -324,7 +313,7 @@ export class MediaEngine {
         this.#fail(id, `media session failed: ${String(error)}`);
       }
       const sent = this.#counts.sent - sentBefore;
-      if (sent > 0) this.#sendLateness.note(performance.now() - plannedMs, sent);
+      if (sent > 0) this.#sendLateness.note(performance.now() - dueMs, sent);
     }
   }
 

@@ -1,7 +1,8 @@
-// Conceals lost audio where a bot, detection or a recording would hear a gap (G.711, appendix I).
-// While nothing is lost, it only keeps the last 50 ms. Audio after a gap overlaps with what has
-// been made up, so that there's no click. A bridge relays packets as they are: the far end's own
-// telephone conceals its losses.
+// Conceals lost audio where a bot or a speech recogniser would hear a gap (G.711, appendix I).
+// While nothing is lost, it only keeps the last 50 ms. Audio after a gap overlaps with the
+// continuation of the audio before it, so that there's no click. Detection hears the gap, because
+// it has rules for lost frames. A bridge relays packets as they are: the far end's own telephone
+// conceals its losses.
 
 import { frameSamples, missingSample } from '../rtp/jitter-buffer.ts';
 import { Continuation, sourceSamples } from './continuation.ts';

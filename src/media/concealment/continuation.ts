@@ -9,7 +9,7 @@ const stepSamples = 80;
 const maxPeriods = 3;
 /** The first 10 ms have the full level. After 60 ms a guess has nothing to do with the voice. */
 const fadeFromSamples = 80;
-export const silentFromSamples = 480;
+const silentFromSamples = 480;
 /** The longest repetition, and the quarter of a period before it with which its end overlaps. */
 export const sourceSamples = maxPeriods * maxLag + maxLag / 4;
 
@@ -23,6 +23,7 @@ export class Continuation {
   /** Position within the repeated periods, and within those that the current ones replace. */
   #offset = 0;
   #formerOffset = 0;
+  /** Samples returned since the gap began. */
   #made = 0;
   /** Difference between the last sample and the one that the repetition would have in its place. */
   #step = 0;

@@ -45,22 +45,21 @@ export class PlayoutClock {
 }
 
 export type PlayoutLoopSink = {
-  /** `plannedMs` is when the loop planned to run the tick. */
-  tick(transmit: boolean, plannedMs: number): void;
+  /** `dueMs` is when the tick was due. */
+  tick(transmit: boolean, dueMs: number): void;
   /**
    * Returns true if there are no sessions, in which case the clock stops until the next `start`.
    */
   isIdle(): boolean;
   /**
-   * Returns for how many ticks all input can wait. During that time the thread sleeps instead of
+   * Returns true if all input can wait for the next tick. Until then the thread sleeps instead of
    * waking up for each packet, which saves a seventh of the CPU that a call with detection needs
-   * (at 5 calls/s). Sleeping for two ticks halves the number of reads that find no packet, which
-   * saves 250 system calls in a 10 s call. A message from the main thread ends the sleep early.
+   * (at 5 calls/s). A message from the main thread ends the sleep early.
    */
-  restTicks(): 0 | 1 | 2;
+  mayRest(): boolean;
   /**
-   * Called after a run of ticks, the first of which ran `lateMs` after its planned time. If the
-   * clock hasn't caught up, more ticks follow once the sockets have been read.
+   * Called after a run of ticks, the first of which ran `lateMs` after it was due. If the clock
+   * hasn't caught up, more ticks follow once the sockets have been read.
    */
   ran(lateMs: number, hasCaughtUp: boolean): void;
 };
@@ -70,11 +69,6 @@ export class PlayoutLoop {
   readonly #sink: PlayoutLoopSink;
   readonly #rest: Pick<ThreadRest, 'rest'>;
   #clock: PlayoutClock | undefined;
-  /**
-   * The time at which the loop plans to run. That's when the clock is due, or one tick later if the
-   * loop rests for two ticks.
-   */
-  #wakeMs = 0;
   #sleptSinceMs: number | undefined;
   #maxLateMs = 0;
   #ticksLate = 0;
@@ -114,17 +108,15 @@ export class PlayoutLoop {
    */
   #wait(clock: PlayoutClock): void {
     const run = () => setImmediate(() => this.#run(clock));
-    const restTicks = this.#sink.restTicks();
-    this.#wakeMs = clock.dueMs + Math.max(0, restTicks - 1) * tickMs;
-    if (restTicks === 0) {
-      setTimeout(run, Math.max(1, Math.ceil(this.#wakeMs - performance.now())));
+    if (!this.#sink.mayRest()) {
+      setTimeout(run, Math.max(1, Math.ceil(clock.dueMs - performance.now())));
       return;
     }
     // Don't rest before the event loop's next turn, because this tick's packets will have left by
     // then.
     setImmediate(() => {
       this.#sleptSinceMs = performance.now();
-      this.#rest.rest(this.#wakeMs - this.#sleptSinceMs);
+      this.#rest.rest(clock.dueMs - this.#sleptSinceMs);
       run();
     });
   }
@@ -136,11 +128,11 @@ export class PlayoutLoop {
       return;
     }
     const nowMs = performance.now();
-    const lateMs = nowMs - this.#wakeMs;
+    const lateMs = nowMs - clock.dueMs;
     this.#maxLateMs = Math.max(this.#maxLateMs, lateMs);
     const hasCaughtUp = clock.run(nowMs, (transmit, dueMs) => {
       if (!transmit) this.#ticksLate += 1;
-      this.#sink.tick(transmit, Math.max(dueMs, this.#wakeMs));
+      this.#sink.tick(transmit, dueMs);
     });
     this.#sink.ran(lateMs, hasCaughtUp);
     if (hasCaughtUp) this.#wait(clock);

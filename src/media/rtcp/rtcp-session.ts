@@ -59,7 +59,7 @@ export class RtcpSession {
   constructor(options: RtcpOptions, send: (packet: Uint8Array) => void) {
     this.#options = options;
     this.#send = send;
-    this.#ticksLeft = this.#nextInterval() / 2;
+    this.#ticksLeft = this.#nextIntervalTicks() / 2;
   }
 
   /** Counts a packet from the far end, even if we can't play it. */
@@ -107,9 +107,9 @@ export class RtcpSession {
     this.#theirs = heard;
     if (heard.lastReport === 0) return;
     const units = middleOf(ntpTimeOf(now)) - heard.lastReport - heard.sinceLastReport;
-    // Signed, because the clocks round: a round trip of nearly 0 may come out below.
+    // Signed, because the clocks round: a round trip of nearly 0 may come out negative.
     const roundTripMs = ((units | 0) / unitsPerSecond) * 1_000;
-    // Otherwise a clock was set, or the report isn't true.
+    // Anything else means that a clock was set, or that the report is wrong.
     if (roundTripMs >= -clockRoundingMs && roundTripMs < 10_000)
       this.#roundTripMs = Math.max(0, roundTripMs);
   }
@@ -118,7 +118,7 @@ export class RtcpSession {
   tick(rtpTimestamp: number): void {
     this.#ticksLeft -= 1;
     if (this.#ticksLeft > 0) return;
-    this.#ticksLeft = this.#nextInterval();
+    this.#ticksLeft = this.#nextIntervalTicks();
     this.#report(rtpTimestamp, false);
   }
 
@@ -158,9 +158,9 @@ export class RtcpSession {
   #lossOfOurs({ packetsLost, highestSequence }: NonNullable<TheirReport['heard']>): number {
     const { packets } = this.#sent;
     const expected = (highestSequence - this.#options.firstSequence + 1) >>> 0;
-    // Otherwise the far end counts from another number than ours.
-    const isTrue = expected > 0 && expected <= packets;
-    const share = Math.max(0, packetsLost) / Math.max(1, isTrue ? expected : packets);
+    // Anything else means that the far end counts from another number than ours.
+    const isPlausible = expected > 0 && expected <= packets;
+    const share = Math.max(0, packetsLost) / Math.max(1, isPlausible ? expected : packets);
     return Math.min(100, 100 * share);
   }
 
@@ -191,8 +191,7 @@ export class RtcpSession {
     this.#send(report);
   }
 
-  /** In ticks. */
-  #nextInterval(): number {
+  #nextIntervalTicks(): number {
     const { random, tickMs } = this.#options;
     return (intervalMs * (1 - variation + 2 * variation * random())) / tickMs;
   }

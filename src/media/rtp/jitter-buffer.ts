@@ -114,11 +114,6 @@ export class JitterBuffer {
     this.#counts = counts;
   }
 
-  /** True once a packet has arrived. The first packet determines the delay for all later ones. */
-  get isStarted(): boolean {
-    return this.#started;
-  }
-
   /** True if the last frame that was taken has audio throughout. */
   get isWhole(): boolean {
     return this.#isWhole;

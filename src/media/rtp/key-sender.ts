@@ -68,10 +68,6 @@ export class KeySender {
     this.#report = report;
   }
 
-  get isPressing(): boolean {
-    return this.#phase.kind !== 'idle' || this.#queued.length > 0;
-  }
-
   press(requested: Keys): void {
     const queued = { ...requested, done: 0 };
     if (this.#queued.length < maxQueued) this.#queued.push(queued);

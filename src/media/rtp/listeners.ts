@@ -45,10 +45,6 @@ export class Listeners {
     return this.#detection?.done === false || this.#plans !== undefined || this.streaming.isActive;
   }
 
-  get hasPlans(): boolean {
-    return this.#plans !== undefined;
-  }
-
   /** True while a plan controls the call. During that time, the bot can't end the call. */
   get isPlanInControl(): boolean {
     return this.#plans?.controlsCall === true;

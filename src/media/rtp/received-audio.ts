@@ -21,10 +21,6 @@ export class ReceivedAudio {
     this.#jitter = new JitterBuffer(statistics, counts);
   }
 
-  get isStarted(): boolean {
-    return this.#jitter.isStarted;
-  }
-
   put(packet: Uint8Array, header: RtpHeader, decode: Int16Array): void {
     this.#jitter.put(packet, header, decode);
   }

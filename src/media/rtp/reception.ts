@@ -64,11 +64,6 @@ export class Reception {
     this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.onKey(digit, durationMs));
   }
 
-  /** True if a listener needs frames, but the first packet hasn't arrived yet. */
-  get awaitsFirstPacket(): boolean {
-    return this.#audio?.isStarted === false;
-  }
-
   /**
    * Applies the far end's description. `envelope` is undefined before the answer.
    *

@@ -167,11 +167,6 @@ export class SilencePacing {
     this.#silentTicks = 0;
   }
 
-  /** True while every tick sends its silence. */
-  get isContinuous(): boolean {
-    return this.#silentTicks < continuousTicks;
-  }
-
   /** Decides whether to send a packet in this tick. Call it exactly once per tick. */
   isDue(isSilent: boolean): boolean {
     this.#silentTicks = isSilent ? this.#silentTicks + 1 : 0;

@@ -59,17 +59,6 @@ export class RtpSession {
     return this.#listeners.isPlanInControl;
   }
 
-  /**
-   * True if two ticks may run back to back. While we're playing audio or a plan is waiting for a
-   * beep, they may not, because people would notice the delay. Nor may they before the first packet
-   * has arrived, because both ticks would count towards its delay in the jitter buffer.
-   */
-  get isQuiet(): boolean {
-    return (
-      this.#transmission.isQuiet && !this.#listeners.hasPlans && !this.#reception.awaitsFirstPacket
-    );
-  }
-
   /** Applies the far end's description from early media, the answer, or a later re-offer. */
   applyRemote(remote: RemoteMedia, phase: 'early' | 'answer'): void {
     this.#remote = remote;

@@ -77,15 +77,6 @@ export class Transmission {
     return this.#srtp?.protectRtcp(report) ?? report;
   }
 
-  /**
-   * True if there's nothing to send but silence now and then. As long as every tick sends its
-   * silence, two ticks back to back would be 20 ms of jitter to the far end.
-   */
-  get isQuiet(): boolean {
-    const sendsEachTick = this.#remote?.weSend === true && this.#silence.isContinuous;
-    return this.player.isUnused && !this.#keys.isPressing && !sendsEachTick;
-  }
-
   /** Applies the far end's description from the answer or a later re-offer. */
   apply(remote: RemoteMedia, envelope: EnvelopeRecorder, mayHaveMoved: boolean): void {
     this.#remote = remote;

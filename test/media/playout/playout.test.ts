@@ -46,10 +46,9 @@ describe('playout clock', () => {
 });
 
 describe.each([
-  { restTicks: 2, waits: 'stands still for two ticks' },
-  { restTicks: 1, waits: 'stands still until the next tick' },
-  { restTicks: 0, waits: 'waits for a timer' },
-] as const)('playout loop that $waits', ({ restTicks }) => {
+  { mayRest: true, waits: 'stands still until the next tick' },
+  { mayRest: false, waits: 'waits for a timer' },
+])('playout loop that $waits', ({ mayRest }) => {
   test('ticks while there are sessions, and again when a new one comes', async () => {
     const world = { isIdle: false, foundIdle: false, ticks: 0, rests: [] as number[] };
     const loop = new PlayoutLoop(
@@ -61,7 +60,7 @@ describe.each([
           world.foundIdle ||= world.isIdle;
           return world.isIdle;
         },
-        restTicks: () => restTicks,
+        mayRest: () => mayRest,
         ran: () => undefined,
       },
       // The thread does not sleep here: the loop finds that no tick is due, and rests again.
@@ -70,8 +69,8 @@ describe.each([
     loop.start();
     loop.start();
     await eventually(() => world.ticks >= 4, 'the loop has run four ticks');
-    expect(world.rests.length > 0).toBe(restTicks > 0);
-    expect(Math.max(0, ...world.rests)).toBeLessThanOrEqual(restTicks * tickMs);
+    expect(world.rests.length > 0).toBe(mayRest);
+    expect(Math.max(0, ...world.rests)).toBeLessThanOrEqual(tickMs);
 
     world.isIdle = true;
     await eventually(() => world.foundIdle, 'the loop finds that it is idle');

@@ -18,8 +18,22 @@ export async function cpuSeconds(pid: number): Promise<number> {
  * it is a good measure on a busy machine.
  */
 export function threadCpuMs(): number {
-  const [nanoseconds = '0'] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ');
-  return Number(nanoseconds) / 1e6;
+  return threadTimesMs().cpuMs;
+}
+
+/**
+ * Returns how long the calling thread has waited for a core so far. The kernel counts a wait when
+ * it ends, so this is exact at any moment, whereas the CPU time lags by up to 4 ms.
+ */
+export function threadWaitMs(): number {
+  return threadTimesMs().waitMs;
+}
+
+function threadTimesMs(): { readonly cpuMs: number; readonly waitMs: number } {
+  const [cpuNs = '0', waitNs = '0'] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(
+    ' ',
+  );
+  return { cpuMs: Number(cpuNs) / 1e6, waitMs: Number(waitNs) / 1e6 };
 }
 
 export async function residentBytes(pid: number): Promise<number> {

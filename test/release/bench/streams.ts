@@ -2,14 +2,12 @@
 // to the socket, from the socket to RTP out, from a clear to silence, and the CPU time for 20 ms in
 // both directions. In the same run it measures the minimum cost of the same bytes: a loop over `ws`
 // and a loop over UDP that only move them. `--busy 0.9` keeps the main thread busy for 90% of the
-// time. `--nice=-20` (as root) lets the gateway run before the far ends, which otherwise have
-// machines of their own. `--media srtp` measures SRTP beside RTP, in turn.
+// time. `--alone 1` (as root) makes a busy machine quiet for the gateway. `--media srtp` measures
+// SRTP beside RTP, in turn.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
@@ -18,6 +16,7 @@ import type { StreamSettings } from '../../../src/calls/stream/stream.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
 import { streamIdsOf } from '../../../src/streams/stream-ids.ts';
+import { Alone } from './alone.ts';
 import { BareTicker } from './bare-ticker.ts';
 import { BusyMainThread } from './busy-main-thread.ts';
 import {
@@ -32,6 +31,7 @@ import { optionsOf } from './options.ts';
 import { SentPackets } from './sent-packets.ts';
 import { latenessBetween, printLateness } from './streams-lateness.ts';
 import type { FromPeer, ToPeer } from './streams-peer.ts';
+import { printTickCost, readTickCost, tickCostModule } from './tick-cost.ts';
 
 const frameMs = 20;
 /** The delay of an ordinary packet in the jitter buffer: two frames. */
@@ -41,9 +41,9 @@ const settleMs = 4_000;
 const [portMin, portMax] = [30_000, 39_999];
 
 export async function benchStreams(args: readonly string[]): Promise<void> {
-  const defaults = { streams: [1, 100, 300], seconds: 4, busy: 0, nice: 0 };
+  const defaults = { streams: [1, 100, 300], seconds: 4, busy: 0, alone: 0 };
   const options = optionsOf(args, { ...defaults, media: 'rtp', rounds: 3 });
-  const { streams, seconds, busy, nice } = options;
+  const { streams, seconds, busy, alone } = options;
   const ms = seconds * 1_000;
   const bare = 100;
   console.log(`bare loops over ${bare} sockets, CPU time in µs for 20 ms in both directions`);
@@ -55,7 +55,7 @@ export async function benchStreams(args: readonly string[]): Promise<void> {
   for (const count of streams) {
     const costsUs = { rtp: [] as number[], srtp: [] as number[] };
     for (const media of turnsOf(options.media, options.rounds)) {
-      costsUs[media].push(await streamsAtOnce(count, ms, { busy, nice, media }));
+      costsUs[media].push(await streamsAtOnce(count, ms, { busy, alone, media }));
     }
     printRatio(costsUs);
   }
@@ -65,7 +65,7 @@ export async function benchStreams(args: readonly string[]): Promise<void> {
 async function streamsAtOnce(
   count: number,
   ms: number,
-  { busy, nice, media }: { readonly busy: number; readonly nice: number; readonly media: Media },
+  { busy, alone, media }: { readonly busy: number; readonly alone: number; readonly media: Media },
 ): Promise<number> {
   const peer = new Peer();
   const { webSocketPort, rtpPorts } = await peer.ask('open', { kind: 'open', count });
@@ -73,9 +73,11 @@ async function streamsAtOnce(
     ...{ host: '127.0.0.1', publicHost: '127.0.0.1', portMin, portMax },
     ...{ workers: 1, inactivityTimeoutMs: 600_000, silenceIntervalMs: 200, logger: silentLogger },
     streams: { bufferBytes: 256_000_000, allowedNetworks: ['127.0.0.0/8'] },
+    detectorModule: tickCostModule,
   });
   await port.ready();
   const ticker = new BareTicker();
+  using _alone = alone === 0 ? undefined : new Alone();
   const sessions: MediaSession[] = [];
   const answeredAtMs: number[] = [];
   for (const [index, rtpPort] of rtpPorts.entries()) {
@@ -90,7 +92,7 @@ async function streamsAtOnce(
   const { clearMs } = await peer.ask('cleared', { kind: 'clear' });
   const { atMs } = await peer.ask('greeted', { kind: 'greetings' });
   const packets = await SentPackets.record(ports);
-  prioritise(nice);
+  await readTickCost();
   const latenessBefore = (await port.statistics()).sendLateness;
   const tickedBefore = await ticker.read();
   const busyThread = new BusyMainThread(busy);
@@ -98,9 +100,9 @@ async function streamsAtOnce(
   const { toBotMs, toPhoneMs } = await peer.ask('talked', { kind: 'talk', ports, ms });
   const { user, system } = process.cpuUsage(before);
   busyThread[Symbol.dispose]();
+  const tickCost = await readTickCost();
   const tickedAfter = await ticker.read();
   const { maxLateMs, streams, sendLateness } = await port.statistics();
-  prioritise(0);
   const sent = await packets?.stop();
 
   const stepUs = (user + system) / (count * (ms / frameMs));
@@ -113,6 +115,7 @@ async function streamsAtOnce(
   print('CPU time for 20 ms in both directions, µs', stepUs.toFixed(1));
   print('streams per core at that cost', String(Math.floor((frameMs * 1_000) / stepUs)));
   print('latest tick, ms; dropped frames', `${maxLateMs}; ${streams.framesDropped}`);
+  printTickCost(tickCost);
   printLateness({
     worker: latenessBetween(latenessBefore, sendLateness),
     ticker: latenessBetween(tickedBefore.lateness, tickedAfter.lateness),
@@ -123,11 +126,6 @@ async function streamsAtOnce(
   peer.stop();
   await port[Symbol.asyncDispose]();
   return stepUs;
-}
-
-/** Sets the priority of this process's threads. Those that already run don't inherit it. */
-function prioritise(nice: number): void {
-  for (const thread of readdirSync('/proc/self/task')) setPriority(Number(thread), nice);
 }
 
 async function openStream(
