@@ -37,7 +37,7 @@ export async function createDialer(httpUrl: string, app: DevApp) {
   const auth = { auth: token };
 
   async function request(
-    method: 'GET' | 'POST' | 'DELETE',
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},

@@ -5,6 +5,8 @@ import { fullTime } from './format.js';
 
 const width = 1_000;
 const height = 160;
+/** Keeps lines at the very top and bottom whole. */
+const strokeHeight = 2;
 
 /**
  * `steps` has one level for each window, and `line` one point in the middle of each. Both are
@@ -17,7 +19,7 @@ export function ShareCurve({ steps, line }) {
   const untilMs = Math.max(...windows.map(({ until }) => endMs(until)));
   const top = topOf(Math.max(...windows.map(({ percent }) => percent)));
   const x = (ms) => ((ms - fromMs) / Math.max(1, untilMs - fromMs)) * width;
-  const y = (percent) => height - (percent / top) * height;
+  const y = (percent) => height - strokeHeight - (percent / top) * (height - 2 * strokeHeight);
   const levels = steps.windows.flatMap(({ from, until, percent }) => [
     `${x(Date.parse(from))},${y(percent)}`,
     `${x(endMs(until))},${y(percent)}`,
