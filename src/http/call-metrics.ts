@@ -4,9 +4,10 @@
 
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type CallEnd, endsOfAllKinds, faultOf } from '../calls/life/call-outcome.ts';
+import { ruleNames } from '../calls/rules/rule-words.ts';
 import { CallerBlocks } from './caller-blocks.ts';
 
-export type End = Pick<CallEnd, 'outcome' | 'sipStatus' | 'facts'>;
+export type End = Pick<CallEnd, 'outcome' | 'sipStatus' | 'facts' | 'refusal'>;
 
 /** `trunk` is undefined if the call needed none. */
 export type EndedCall = {
@@ -51,6 +52,13 @@ export function callMetrics(registry: Registry): CallMetrics {
     registers,
   });
   for (const end of endsOfAllKinds()) ended.inc(labelsOf(end), 0);
+  const notPermitted = new Counter({
+    name: 'offhook_calls_not_permitted_total',
+    help: 'Calls that a calling rule ended before they were answered, by the rule',
+    labelNames: ['rule'],
+    registers,
+  });
+  for (const rule of ruleNames) notPermitted.inc({ rule }, 0);
   const onTrunk = new Counter({
     name: 'offhook_trunk_calls_ended_total',
     help: 'Calls that ended on a trunk, by the SIP status if it is 603, 607 or 608',
@@ -95,6 +103,7 @@ export function callMetrics(registry: Registry): CallMetrics {
     knowTrunks,
     ended(end, { trunk, caller, mos }) {
       ended.inc(labelsOf(end));
+      if (end.refusal !== undefined) notPermitted.inc({ rule: end.refusal.rule });
       if (trunk === undefined) return;
       knowTrunks([trunk]);
       onTrunk.inc({ trunk, sip_status: statusLabel(end.sipStatus) });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { endOfRefusal } from '../../src/calls/life/call-outcome.ts';
 import { CallerBlocks } from '../../src/http/caller-blocks.ts';
 import { createMetrics } from '../../src/http/metrics.ts';
 
@@ -17,6 +18,24 @@ test('calls are counted by Q.850 cause, with a bounded number of labels', async 
     'offhook_calls_ended_by_cause_total{trunk="carrier",cause="17"} 2',
     'offhook_calls_ended_by_cause_total{trunk="carrier",cause="other"} 2',
     'offhook_calls_ended_by_cause_total{trunk="carrier",cause="none"} 1',
+  ]);
+});
+
+test('calls that a calling rule ended are counted by the rule', async () => {
+  const metrics = createMetrics();
+  const at = new Date();
+  const call = { trunk: 'carrier', caller: '+12025550101' };
+  metrics.callEnded(endOfRefusal({ rule: 'suppressed' }, at), call);
+  metrics.callEnded(endOfRefusal({ rule: 'hours', notBefore: at }, at));
+  metrics.callEnded({ outcome: 'completed' }, call);
+
+  const lines = (await metrics.render()).split('\n');
+  expect(lines.filter((line) => line.startsWith('offhook_calls_not_permitted_total{'))).toEqual([
+    'offhook_calls_not_permitted_total{rule="suppressed"} 1',
+    'offhook_calls_not_permitted_total{rule="hours"} 1',
+    'offhook_calls_not_permitted_total{rule="attempts"} 0',
+    'offhook_calls_not_permitted_total{rule="rest"} 0',
+    'offhook_calls_not_permitted_total{rule="abandoned-rate"} 0',
   ]);
 });
 

@@ -25,7 +25,7 @@ import {
 const idleMs = 10_000;
 /** Enough for 60 million numbers. After this, the response is a 503. */
 const maxImportMs = 3_600_000;
-/** So that the response comes soon after the last line, although calls are still being cancelled. */
+/** So that the response comes soon after the last line, although calls are still cancelled. */
 const cancelMs = 12_000;
 
 const formats: Readonly<Record<string, ImportFormat>> = {

@@ -14,8 +14,8 @@ const pauseMs = 5;
 
 const releaseStatement = releasing('true');
 
-// Of the targets that wait for a rule, few are sip: URIs without a number. They end when their time
-// has come.
+// A call to a suppressed sip: URI without a number ends when its time has come. Few such calls wait
+// for a rule.
 const releaseSuppressedStatement = releasing(
   `exists (select from suppressions s where s.account_id = calls.account_id
     and s.address = '+' || ${calleeNumber.text} and ${inForce.text})`,
