@@ -28,9 +28,9 @@ export type SuppressedCalls = {
 
 const unanswered = 'ended_at is null and answered_at is null and owner_id is not null';
 
-// The first two conditions let the planner use the index of open calls; a call that waits for a rule
-// has no owner. A sip: target may spell a number in another way than `calleeNumber` reads it, so the
-// caller looks at each of them.
+// The first two conditions let the planner use the index of open calls. A call that waits for a
+// rule has no owner. A sip: target may spell a number in another way than `calleeNumber` reads it,
+// so the caller looks at each of them.
 const ringingStatement = `
 select call_id, owner_id, request -> 'target' as target from calls
 where end_published_at is null and not_before is null and ${unanswered} and account_id = $1

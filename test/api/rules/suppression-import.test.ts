@@ -1,5 +1,9 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import {
+  type ImportResult,
+  importSuppressions,
+} from '../../../src/api/rules/suppression-import.ts';
 import { createSuppressions } from '../../../src/store/rules/suppressions.ts';
 import { openTestDatabase } from '../../support/databases.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -50,6 +54,30 @@ const ndjson = (...lines: readonly object[]) =>
 const optOut = { reason: 'opt-out', source: 'list' };
 
 describe('an import', () => {
+  test('lets other work have its turn after every few lines', async () => {
+    const result: ImportResult = { accepted: 0, replaced: 0, wrongTotal: 0, wrong: [] };
+    async function* body() {
+      // One chunk, and no line that is stored: nothing else ends the turn.
+      yield Buffer.from('no JSON\n'.repeat(5_000));
+    }
+    let turns = 0;
+    let isDone = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+
+    await importSuppressions(body(), {
+      ...{ app: crm, format: 'ndjson', result },
+      store: async () => 0,
+    });
+    isDone = true;
+
+    expect(result.wrongTotal).toBe(5_000);
+    expect(turns).toBeGreaterThanOrEqual(20);
+  });
+
   test('stores NDJSON, of which the last line for a number counts', async () => {
     const until = '2999-01-01T01:00:00+01:00';
     const first = { number: '+12025550110', ...optOut };
