@@ -8,7 +8,7 @@ import { amdVerdicts } from '../../calls/detection/amd-event.ts';
 import type { Tally } from '../../rules/meter.ts';
 import { reachedSlot } from '../calls/call-slots.ts';
 import type { Database } from '../database.ts';
-import { campaign as campaignOf } from '../schema/calls.ts';
+import { calleeNumber, campaign as campaignOf } from '../schema/calls.ts';
 import { sql } from '../sql.ts';
 
 const dayMs = 86_400_000;
@@ -53,8 +53,9 @@ const sums = [
 
 /**
  * Parts of the statement that settles calls (`../outbox/settling.ts`). They add the calls of
- * `settled` to the totals and to the current windows of their campaigns. Processes lock the rows
- * sorted, here and in `campaign-gates.ts`.
+ * `settled` to the totals and to the current windows of their campaigns, and note which numbers were
+ * abandoned, by whichever formula. Processes lock the rows sorted, and numbers before campaigns, here
+ * and in `permits.ts`.
  */
 export const settledCampaigns = `campaign_figures as (${figures('settled', 'true')}
 ), by_campaign as (
@@ -64,9 +65,23 @@ export const settledCampaigns = `campaign_figures as (${figures('settled', 'true
   on conflict (account_id, campaign, slot) do update set calls = known.calls + excluded.calls,
     ${sums.map((name) => `${name} = known.${name} + excluded.${name}`).join(', ')}
   returning 1
+), abandoned_numbers as materialized (
+  select account_id, number, max(ended_at) as at from called_numbers n join (
+    select account_id, '+' || ${calleeNumber.text} as number, ended_at from settled
+    where ${isDecided} and 'abandoned' in (${outcome('ftc')}, ${outcome('ofcom')})
+  ) s using (account_id, number)
+  group by 1, 2
+), abandoned_rows as materialized (
+  select n.account_id, n.number from called_numbers n
+  join abandoned_numbers using (account_id, number) order by 1, 2 for update of n
+), noted_numbers as (
+  update called_numbers n set abandoned_at = greatest(n.abandoned_at, a.at)
+  from abandoned_numbers a join abandoned_rows using (account_id, number)
+  where n.account_id = a.account_id and n.number = a.number
 ), campaign_rows as materialized (
   select c.account_id, c.campaign, c.window_from from campaigns c
   join (select distinct account_id, campaign from campaign_figures) f using (account_id, campaign)
+  where (select count(*) from abandoned_rows) >= 0
   order by 1, 2 for update of c
 ), campaign_windows as (
   update campaigns c set decided = c.decided + f.decided,

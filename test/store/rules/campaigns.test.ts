@@ -104,6 +104,22 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
     expect((await find())?.months).toEqual([]);
   });
 
+  test('notes for the rest of a number that its call was abandoned', async () => {
+    await withGate(() => undefined);
+    const call = await dialled();
+    await rig.database.pool.query(
+      `insert into called_numbers (account_id, number, call_ids, attempted_at, used_at)
+       values ('account-1', '+14155550100', '{}', '{}', now())`,
+    );
+    await reach(call, 'abandoned');
+    await settle(call);
+
+    const { rows } = await rig.database.pool.query(
+      'select abandoned_at is not null as is_noted from called_numbers',
+    );
+    expect(rows).toEqual([{ is_noted: true }]);
+  });
+
   test('is unknown to other accounts, and before its first call', async () => {
     expect(await find()).toBeUndefined();
     await withGate(() => undefined);
