@@ -28,7 +28,7 @@ const legTimeoutMs = 6_000;
 /** Short, because a page is waiting for the capture and will soon request it again. */
 const captureTimeoutMs = 2_000;
 const maxCallIdLength = 128;
-/** Keeps a request far below the 1 MB that a NATS server accepts. The sender repeats its request. */
+/** Keeps a request far below the 1 MB that a NATS server accepts. The sender repeats it. */
 const maxCancelled = 5_000;
 const cancellation = z.array(callIdentity.shape.callId).max(maxCancelled);
 const maxQuestionLength = 1_024;

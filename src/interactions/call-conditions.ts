@@ -21,8 +21,8 @@ export const currentVerdict = sql`
   end`;
 
 /**
- * Calls that the totals don't contain yet. Calls that wait for a calling rule aren't in the index of
- * the other unsettled calls, so the condition names both indexes.
+ * Calls that the totals don't contain yet. Calls that wait for a calling rule aren't in the index
+ * of the other unsettled calls, so the condition names both indexes.
  */
 export const isUnsettled = sql`(end_published_at is null and not_before is null or not_before is not null)`;
 

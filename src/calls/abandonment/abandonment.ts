@@ -15,8 +15,8 @@ export const connectWithinMs = 2_000;
 
 export const meterFormulas = ['ftc', 'ofcom'] as const;
 /**
- * The regulator whose formula it is. It decides when the two seconds begin. ftc: at the end of the person's
- * greeting. ofcom: at its beginning.
+ * The regulator whose formula it is. It decides when the two seconds begin. ftc: at the end of the
+ * person's greeting. ofcom: at its beginning.
  */
 export type MeterFormula = (typeof meterFormulas)[number];
 

@@ -37,10 +37,10 @@ export const callEventEnvelope = z.object({
 export type CallEventEnvelope = Immutable<z.infer<typeof callEventEnvelope>>;
 
 /**
- * Adds the terms of the request, and `notificationSequence`, which is set if a notification will be sent for the event. That
- * requires a notify URL and one of these events: the answer, a subscribed AMD event, an event
- * selected by the request, or the end. The call assigns the number, so every process builds the
- * same body.
+ * Adds the terms of the request, and `notificationSequence`, which is set if a notification will be
+ * sent for the event. That requires a notify URL and one of these events: the answer, a subscribed
+ * AMD event, an event selected by the request, or the end. The call assigns the number, so every
+ * process builds the same body.
  */
 function eventData<Shape extends z.ZodRawShape>(shape: Shape) {
   const notificationSequence = sequence

@@ -16,7 +16,7 @@ export type CallEnding = {
   readonly ifAnswered?: readonly CallEvent[];
   /** Omitted if the call has none. */
   readonly evidence?: CallEvidence;
-  /** Set if it is certain that no INVITE left, so that the call is no attempt to call its number. */
+  /** Set if certainly no INVITE left, so that the call is no attempt to call its number. */
   readonly isUnsent?: true;
 };
 

@@ -9,7 +9,7 @@ export const slotMs = 900_000;
 export const acceptedSlot = sql`date_bin('15 minutes', accepted_at, timestamptz '2000-01-01 00:00:00+00')`;
 
 /**
- * The slot that a call belongs to in its campaign's figures, as an expression on `calls`. A call may
- * wait for days before it is dialled, so the answer counts, or else the end.
+ * The slot that a call belongs to in its campaign's figures, as an expression on `calls`. A call
+ * may wait for days before it is dialled, so the answer counts, or else the end.
  */
 export const reachedSlot = sql`date_bin('15 minutes', coalesce(answered_at, ended_at), timestamptz '2000-01-01 00:00:00+00')`;

@@ -21,8 +21,8 @@ const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).jo
 export const peopleOutcomes = quoted(personOutcomes.filter((outcome) => outcome !== 'none'));
 
 /**
- * Condition for calls that count: they were dialled, and their rule set measures abandoned calls. The
- * check marks the latter as `undecided` (`permits.ts`).
+ * Condition for calls that count: they were dialled, and their rule set measures abandoned calls.
+ * The check marks the latter as `undecided` (`permits.ts`).
  */
 const counts = 'ftc_outcome is not null and rule is null and dialed_at is not null';
 export const isDecided = `${counts} and (ftc_outcome <> 'undecided' or ended_at is not null)`;
@@ -53,9 +53,9 @@ const sums = [
 
 /**
  * Parts of the statement that settles calls (`../outbox/settling.ts`). They add the calls of
- * `settled` to the totals and to the current windows of their campaigns, and note which numbers were
- * abandoned, by whichever formula. Processes lock the rows sorted, and numbers before campaigns, here
- * and in `permits.ts`.
+ * `settled` to the totals and to the current windows of their campaigns, and note which numbers
+ * were abandoned, by whichever formula. Processes lock the rows sorted, and numbers before
+ * campaigns, here and in `permits.ts`.
  */
 export const settledCampaigns = `campaign_figures as (${figures('settled', 'true')}
 ), by_campaign as (

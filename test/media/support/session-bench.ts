@@ -117,6 +117,7 @@ export class SessionBench {
       case 'inactive':
         this.inactive += 1;
         break;
+      case 'botSpoke':
       case 'connected':
       case 'envelope':
       case 'failed':
