@@ -87,4 +87,24 @@ describe('a recipe', { concurrent: true, timeout: 120_000 }, () => {
     expect(output).toMatch(/playing sound:please-hold \(cmd-/);
     expect(output).toMatch(/"ok":true,"commandId":"silence-1","state":"answered"/);
   });
+
+  test("calls under the FTC's rule", async () => {
+    await heard(async () => {
+      const output = await run("A campaign under the FTC's rule");
+
+      expect(output).toMatch(/not permitted: hours, not before/);
+      expect(output).toMatch(/not permitted: suppressed/);
+      expect(output).toMatch(/abandoned .*agent missing/);
+      expect(output).toMatch(/ftc .*people \d+, connected \d+, abandoned [1-9]/);
+      expect(output).toMatch(/"trailer": ?true/);
+    });
+  });
+
+  test("calls under Ofcom's rule", async () => {
+    await heard(async () => {
+      const output = await run("A campaign under Ofcom's rule");
+
+      expect(output).toMatch(/ofcom .*abandoned [1-9], estimate 0\.0: 100\.00 %/);
+    });
+  });
 });
