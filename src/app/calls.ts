@@ -21,6 +21,7 @@ import { defaultCallLimits } from '../calls/life/call-setup.ts';
 import type { SecondLeg } from '../calls/life/call-step.ts';
 import type { MediaPort } from '../calls/media.ts';
 import type { CallOutbox, SipPort } from '../calls/ports.ts';
+import { suppressedAddressOf } from '../calls/rules/suppression.ts';
 import { CallTaking } from '../dialout/call-taking.ts';
 import { CampaignWatch } from '../dialout/campaign-watch.ts';
 import { createEndRecorder, type EndRecorder } from '../dialout/end-recorder.ts';
@@ -35,6 +36,7 @@ import { isAway } from '../events/nats-away.ts';
 import { sendCancellation, serveCancellations } from '../events/node-requests.ts';
 import { streamNames } from '../events/subjects.ts';
 import type { Metrics } from '../http/metrics.ts';
+import { inBackground } from '../lib/in-background.ts';
 import { traceHeadersOf } from '../lib/trace-context.ts';
 import { owedFor } from '../notifier/owed.ts';
 import type { Recipient } from '../notifier/recipients.ts';
@@ -108,6 +110,11 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const out = openOutbox(environment, {
     ...parts,
     untilReleased: (callId) => sip.untilReleased(callId),
+    // A later INVITE is refused anyway, so only phones that already ring are left.
+    onOptedOut: ({ accountId, request: { target } }) => {
+      const cancelled = suppressing.cancelSuppressed(accountId, suppressedAddressOf(target));
+      inBackground(cancelled, logger, 'cancelling calls to a person who opted out');
+    },
   });
   const registry = new CallRegistry(
     {

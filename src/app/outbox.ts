@@ -5,7 +5,6 @@
 
 import { LRUCache } from 'lru-cache';
 import type { AcceptedCall, DialoutRequest } from '../calls/call-types.ts';
-import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { QueuedEvent } from '../calls/dialout-ports.ts';
 import { queuedEvent } from '../calls/life/call-events.ts';
@@ -18,7 +17,7 @@ import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-rules.ts';
 import { owedFor } from '../notifier/owed.ts';
 import { dayOf } from '../store/days.ts';
-import { appendSteps } from '../store/outbox/call-appends.ts';
+import { type AppendPorts, appendSteps } from '../store/outbox/call-appends.ts';
 import { Outbox } from '../store/outbox/outbox.ts';
 import { Settling } from '../store/outbox/settling.ts';
 import type { Environment } from './environment.ts';
@@ -40,6 +39,8 @@ type Parts = OutboxNeeds & {
   readonly untilReleased: (callId: CallId) => Promise<void>;
   /** Called once an ended call's events have all been published and its legs have ended. */
   readonly onReleased: (callId: CallId) => void;
+  /** Called once the suppression of a person who opted out has been stored. */
+  readonly onOptedOut: (call: AcceptedCall) => void;
 };
 
 export type OutboxParts = {
@@ -110,16 +111,7 @@ export function openOutbox(
     markQueuedPublished: (callId) => settling.markQueuedPublished(callId),
     logger,
   });
-  const append = {
-    pool,
-    ownerId: config.ownerId,
-    owedFor: (call: AcceptedCall, event: CallEvent) =>
-      owedFor(call, event, (receiver) => notifier.canTake(receiver)),
-    publishedThrough: (callId: string) => relay.publishedThrough(callId as CallId),
-    now: () => clock.now(),
-    leaseUntil: (now: Date) => notifier.leaseUntil(now),
-    passRefusedAfterMs: defaultRetrySchedule.passRefusedAfterMs,
-  };
+  const append = appendPorts({ config, clock }, parts, relay);
   const outbox = new Outbox({
     append: (steps) => appendSteps(append, steps),
     onStored: (call, { isQueuedPublished, ...stored }, { isUntaken, isRepeated, isRecovered }) => {
@@ -128,6 +120,7 @@ export function openOutbox(
       for (const event of stored.events) {
         watcher?.onEvent(event);
         contexts.note(call, event);
+        if (event.type === 'opted-out') parts.onOptedOut(call);
         tracing?.onEvent(call, event);
       }
       notifier.onStored({ ...stored, callId, day: dayOf(call.acceptedAt), isRepeated });
@@ -159,6 +152,22 @@ export function openOutbox(
     noteLegsGone: (callId) => settling.noteLegsGone(callId),
     holds: (callId) => outbox.holds(callId) || relay.holds(callId) || settling.holds(callId),
     isIdle: () => outbox.size() === 0 && publisher.waiting() === 0,
+  };
+}
+
+function appendPorts(
+  { config, clock }: Pick<Environment, 'config' | 'clock'>,
+  { storage, notifier }: Parts,
+  relay: EventRelay,
+): AppendPorts {
+  return {
+    pool: storage.database.pool,
+    ownerId: config.ownerId,
+    owedFor: (call, event) => owedFor(call, event, (receiver) => notifier.canTake(receiver)),
+    publishedThrough: (callId) => relay.publishedThrough(callId as CallId),
+    now: () => clock.now(),
+    leaseUntil: (now) => notifier.leaseUntil(now),
+    passRefusedAfterMs: defaultRetrySchedule.passRefusedAfterMs,
   };
 }
 

@@ -104,6 +104,10 @@ export type DialoutRequest = CallerDetails & {
    * ends after it.
    */
   readonly abandonedSound?: string;
+  /** The key (`0-9*#`) with which the person asks not to be called any more. */
+  readonly optOutKey?: string;
+  /** A sound for a person who opted out. The call ends after it. */
+  readonly optOutSound?: string;
   /** The plan to connect the person to an agent. */
   readonly bridge?: TransferPlan;
   /**

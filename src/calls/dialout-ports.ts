@@ -137,10 +137,10 @@ export type Suppressing = {
    */
   store(app: SuppressingApp, suppressions: ReadonlyMap<string, Suppression>): Promise<number>;
   /**
-   * Cancels the account's unanswered calls to all suppressed addresses, after an import has stored
-   * many of them. Resolves like `suppress`.
+   * Cancels the account's unanswered calls to a suppressed address, or to all of them after an
+   * import has stored many. Resolves like `suppress`.
    */
-  cancelSuppressed(accountId: string): Promise<readonly CallId[]>;
+  cancelSuppressed(accountId: string, address?: string): Promise<readonly CallId[]>;
 };
 
 // ── Storing calls ────────────────────────────────────────────────────────────────────────────────

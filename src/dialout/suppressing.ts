@@ -79,7 +79,7 @@ export function createSuppressing(
       return await cancel(app.accountId, address);
     },
     store: (app, suppressions) => store.put(app, suppressions),
-    cancelSuppressed: (accountId) => cancel(accountId),
+    cancelSuppressed: cancel,
     cancelHere,
   };
 }

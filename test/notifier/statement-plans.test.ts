@@ -53,7 +53,7 @@ const rooms = [
 ] as const;
 
 const statements = [
-  [appendStatement(day, false), [...stepOf(9), at, at, at, '[]']],
+  [appendStatement(day, 'plain'), [...stepOf(9), at, at, at, '[]']],
   [claimStatement, ['node-1', at, at, 200, ...rooms]],
   [claimTheseStatement, ['node-1', at, at, ['call-9']]],
   [loadStatement(day), [['call-9'], 'node-1']],

@@ -227,7 +227,7 @@ describe.each(databaseKinds)('days on %s', (kind) => {
   test.each([
     [
       'append',
-      appendStatement(dayOf(lateEvening), false),
+      appendStatement(dayOf(lateEvening), 'plain'),
       ['[]', ownerId, '[]', '[]', lateEvening, lateEvening, lateEvening, '[]'],
     ],
     ['load', loadStatement(dayOf(lateEvening)), [[], ownerId]],

@@ -14,6 +14,7 @@ import {
   unknownMembers,
 } from '../../calls/contract/misspellings.ts';
 import type { DialoutRemarks, RoutePlanner, SubmittedRequest } from '../../calls/dialout-ports.ts';
+import { optOutErrors } from '../../calls/opt-out/opt-out-members.ts';
 import {
   planErrors,
   planSoundErrors,
@@ -164,6 +165,7 @@ function acrossMembers(
   if (!plan.ok) errors.push(...plan.errors);
   errors.push(
     ...planErrors(wanted, wanted.machineDetection),
+    ...optOutErrors(wanted),
     ...ruleErrors(wanted, context.ruleSet),
   );
   if (errors.length > 0 || !headers.ok || !stream.ok || !plan.ok) return { ok: false, errors };
@@ -267,7 +269,7 @@ function toRequest(
       ...(callControlParameter === undefined ? {} : { speechToText: callControlParameter }),
     },
     ...(stream === undefined ? {} : { stream }),
-    ...(wanted.abandonedSound === undefined ? {} : { abandonedSound: wanted.abandonedSound }),
+    ...announcementsOf(wanted),
     ...(wanted.voicemail === undefined ? {} : { voicemail: wanted.voicemail }),
     ...(wanted.screening === undefined ? {} : { screening: wanted.screening }),
     ...(bridge === undefined ? {} : { bridge }),
@@ -275,6 +277,14 @@ function toRequest(
       ? {}
       : { amdEventsSubscription: [...new Set(amdEventsSubscription)] }),
     ...(notifyEvents.length === 0 ? {} : { notifyEvents }),
+  };
+}
+
+function announcementsOf({ abandonedSound, optOutKey, optOutSound }: Wanted) {
+  return {
+    ...(abandonedSound === undefined ? {} : { abandonedSound }),
+    ...(optOutKey === undefined ? {} : { optOutKey }),
+    ...(optOutSound === undefined ? {} : { optOutSound }),
   };
 }
 

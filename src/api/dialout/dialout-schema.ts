@@ -11,6 +11,7 @@ import { eventSelectors, typesSelectedBy } from '../../calls/contract/notify-eve
 import { timestamp } from '../../calls/contract/timestamp.ts';
 import { amdEventNames } from '../../calls/detection/amd-event.ts';
 import { maxHeldQueueTimeoutMs, maxRingTimeoutMs } from '../../calls/dialout-limits.ts';
+import { optOutMembers } from '../../calls/opt-out/opt-out-members.ts';
 import { screeningMember, voicemailMember } from '../../calls/plans/plan-members.ts';
 import { consentMember } from '../../calls/rules/consent.ts';
 import { ruleNames } from '../../calls/rules/rule-words.ts';
@@ -241,6 +242,7 @@ export const dialoutSchema = z
         'the audio stream to the bot (Twilio Media Streams over WebSocket). Null: no stream. Default: the stream that the bot is registered with',
       ),
     ...announcementMembers,
+    ...optOutMembers,
     voicemail: voicemailMember
       .optional()
       .describe(

@@ -102,6 +102,8 @@ const otherColumns = {
   connectedTo: ({ connections = [] }) =>
     connections.map((connection) => connection.with).join(' ') || 'nobody',
   connectedAt: ({ connections = [] }) => connections.map(({ at }) => at).join(' '),
+  optedOutAt: ({ optedOut }) => optedOut?.at,
+  optedOutBy: ({ optedOut }) => optedOut?.by,
   transferredTo: ({ connections = [] }) => connections.flatMap(({ to }) => to ?? []).join(' '),
 } satisfies Readonly<Record<string, (record: Exported) => Cell>>;
 

@@ -115,7 +115,9 @@ function outcomesOf(context: CallMachineContext): PersonOutcomes {
   return Object.fromEntries(entries);
 }
 
-function endOf({ end }: CallMachineContext): ReachEnd | undefined {
+/** Whoever opts out by a key leaves the call with it, although a sound may follow. */
+function endOf({ end, evidence: { optedOut } }: CallMachineContext): ReachEnd | undefined {
+  if (optedOut?.by === 'key') return { at: new Date(optedOut.at), isByPerson: true };
   if (end === undefined) return undefined;
   return { at: end.at, isByPerson: end.reasonCode === 'Caller-disconnected' };
 }

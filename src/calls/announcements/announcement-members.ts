@@ -11,10 +11,16 @@ export const announcementMembers = {
     .describe(
       'played to a person whom nobody was connected to in time, beginning within two seconds of the greeting; the call ends after it. Needs `campaign`, detection, and a rule set: `sound:<name>` or an `https:` URL',
     ),
+  optOutSound: soundReference
+    .exactOptional()
+    .describe(
+      'played to a person who opted out, by `optOutKey` or by the command `optOut`; the call ends after it. `sound:<name>` or an `https:` URL',
+    ),
 };
 
 type WantedAnnouncements = {
   readonly abandonedSound?: string;
+  readonly optOutSound?: string;
   readonly campaign?: string | undefined;
   readonly machineDetection: MachineDetectionMode;
 };

@@ -1,5 +1,5 @@
-// Announcements: sounds of a request that the call plays to the person before it ends, when nobody
-// came (`abandonedSound`).
+// Announcements: sounds of a request that the call plays to the person before it ends, because
+// nobody came (`abandonedSound`), or because the person opted out (`optOutSound`).
 
 import type { AcceptedCall } from '../call-types.ts';
 import { loadRequestedSound } from '../playback/load-sound.ts';
@@ -7,7 +7,7 @@ import type { Sound } from '../playback/playback.ts';
 import type { SoundPort } from '../ports.ts';
 
 /** The sounds by the member of the request that names them. */
-export const announcementKinds = ['abandonedSound'] as const;
+export const announcementKinds = ['abandonedSound', 'optOutSound'] as const;
 export type AnnouncementKind = (typeof announcementKinds)[number];
 
 export type Announcements = ReadonlyMap<AnnouncementKind, Sound>;

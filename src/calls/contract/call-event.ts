@@ -8,6 +8,7 @@ import { abandonmentEvents } from '../abandonment/abandonment-contract.ts';
 import { detectionEvents } from '../detection/detection-contract.ts';
 import { keyEvents } from '../keys/key-contract.ts';
 import { endEvents, placingEvents } from '../life/call-contract.ts';
+import { optOutEvents } from '../opt-out/opt-out-contract.ts';
 import { playbackEvents } from '../playback/playback-contract.ts';
 import { streamEvents } from '../stream/stream-contract.ts';
 import { transferEvents } from '../transfer/transfer-contract.ts';
@@ -20,6 +21,7 @@ export const callEvents = {
   ...detectionEvents,
   ...abandonmentEvents,
   ...keyEvents,
+  ...optOutEvents,
   ...streamEvents,
   ...playbackEvents,
   ...transferEvents,

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { describeIssues } from '../../lib/issues.ts';
 import { dtmfCommand } from '../keys/key-contract.ts';
 import { hangupCommand } from '../life/call-contract.ts';
+import { optOutCommand } from '../opt-out/opt-out-contract.ts';
 import { playCommand, stopCommand } from '../playback/playback-contract.ts';
 import { streamCommand } from '../stream/stream-contract.ts';
 import { transferCommand } from '../transfer/transfer-contract.ts';
@@ -25,6 +26,7 @@ const commands = [
   dtmfCommand,
   streamCommand,
   transferCommand,
+  optOutCommand,
 ] as const;
 
 export const commandSchema = z.discriminatedUnion('command', commands);

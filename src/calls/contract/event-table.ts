@@ -169,6 +169,7 @@ function endMembers(data: DataOf<'completed'>): Members {
     ...(data.voicemail === undefined ? {} : { voicemail: data.voicemail }),
     outcome: data.outcome,
     ...(data.abandoned === undefined ? {} : { abandoned: data.abandoned }),
+    ...(data.optedOut === undefined ? {} : { optedOut: data.optedOut }),
     ...(data.transfer === undefined ? {} : { transfer: data.transfer }),
     ...(data.quality === undefined ? {} : { quality: data.quality }),
     ...(data.sipStatus === undefined ? {} : { sipStatus: data.sipStatus }),

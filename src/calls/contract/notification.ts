@@ -66,6 +66,10 @@ export const notificationSchema = z.object({
     .literal(true)
     .exactOptional()
     .describe('a person answered, and nobody was connected within two seconds'),
+  optedOut: z
+    .literal(true)
+    .exactOptional()
+    .describe('the person asked not to be called any more, and the target is suppressed'),
   transfer: transferSummary
     .extend({
       answeredAt: timestamp.exactOptional().describe('absent if there was no answer'),

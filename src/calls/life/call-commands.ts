@@ -7,6 +7,7 @@ import type { CallNote } from '../capture/capture.ts';
 import type { Command, CommandReply } from '../contract/command.ts';
 import type { CallId } from '../contract/identity.ts';
 import { dtmfHandler } from '../keys/dtmf-command.ts';
+import { optOutHandler } from '../opt-out/opt-out-command.ts';
 import {
   CallPlaying,
   type PlayingPorts,
@@ -52,6 +53,7 @@ const handlers: {
   dtmf: dtmfHandler,
   stream: streamHandler,
   transfer: transferHandler,
+  optOut: optOutHandler,
 };
 
 function handlerOf<Name extends Command['command']>({

@@ -135,6 +135,10 @@ const endData = {
     .literal(true)
     .exactOptional()
     .describe('present if a person answered and nobody was connected within two seconds'),
+  optedOut: z
+    .literal(true)
+    .exactOptional()
+    .describe('present if the person asked not to be called any more'),
   playedMs: durationMs
     .exactOptional()
     .describe('total duration of the audio of sounds that was sent; absent if no sound was played'),

@@ -124,6 +124,7 @@ export function endEvent(progress: CallProgress, end: CallEnd): NextEvent<Termin
     ...(answeredAt === undefined ? {} : completedMembers(progress, answeredAt, end.at)),
     ...(end.outcome === 'machine' ? { machineDetected: true } : {}),
     ...(progress.isAbandoned === true ? { abandoned: true } : {}),
+    ...(progress.evidence.optedOut === undefined ? {} : { optedOut: true }),
     ...playedMembers(progress.playback),
     ...failedAttemptsOf(progress),
     ...number,

@@ -21,8 +21,8 @@
 // answered    Entered when the answer has been stored. ACKs the 200 OK. A person or a machine is on
 //             the line, and detection is running if the request asked for it. While `ongoing` is
 //             set, a transfer is in progress or has connected the person. Left by a BYE from either
-//             side, by lost media, by a bot that closes its stream or cannot be reached, or by a
-//             plan that ends the call. In `disconnect` mode, also left when detection finds a
+//             side, by lost media, by a bot that closes its stream or cannot be reached, by a person
+//             who opts out, or by a plan that ends the call. In `disconnect` mode, also left when detection finds a
 //             machine or fails. With a transfer, also left when the second leg ends, when a
 //             referral succeeds, or when a failed transfer leaves neither a bot nor a plan for the
 //             person. Bound: the maximum duration, counted from the answer.
@@ -57,6 +57,7 @@ import {
   hangUpOnMachine,
 } from '../detection/detection-effects.ts';
 import { countKeys, emitDtmf, emitKeysSent, noteAcceptsKeys } from '../keys/key-effects.ts';
+import { optOutByCommand, optOutByKey } from '../opt-out/opt-out-effects.ts';
 import { hangUpByPlan, notePlan } from '../plans/plan-effects.ts';
 import { emitPlayback, emitPlaybackFailed } from '../playback/playback-effects.ts';
 import { evidenceIn } from '../rules/evidence.ts';
@@ -155,8 +156,8 @@ const answered = callSetup.createStateConfig({
     'media.botSpoke': { actions: noteBot },
     // The media only reports this at the end.
     'media.quality': {},
-    'leg.dtmf': { actions: emitDtmf },
-    'media.dtmf': { actions: emitDtmf },
+    'leg.dtmf': { actions: [emitDtmf, optOutByKey] },
+    'media.dtmf': { actions: [emitDtmf, optOutByKey] },
     'media.stream': [
       // A bot may leave after transferring the call. The call continues.
       { guard: 'isTransferring', actions: emitStream },
@@ -221,6 +222,7 @@ const answered = callSetup.createStateConfig({
       actions: [emitReferred, hangUpOnTransfer],
     },
     'command.transfer': { actions: startCommandedTransfer },
+    'command.optOut': { actions: optOutByCommand },
     'leg.ended': { target: 'closing', actions: endByLeg },
     'media.failed': { target: 'closing', actions: hangUpOnFailure },
     'media.inactive': { target: 'closing', actions: hangUpOnFailure },

@@ -93,7 +93,7 @@ export type CallMachineEvent =
   /** A calling rule forbids the call. Ignored once the far end has answered. */
   | { readonly type: 'command.refuse'; readonly refusal: RuleRefusal }
   /**
-   * A command to the media. The machine only handles this event and the next two while the call is
+   * A command to the media. The machine only handles this event and the next three while the call is
    * answered.
    */
   | { readonly type: 'command.media'; readonly command: MediaCommand }
@@ -109,7 +109,9 @@ export type CallMachineEvent =
       readonly type: 'command.transfer';
       readonly commandId: string;
       readonly transfer: TransferRequest;
-    };
+    }
+  /** The person has said that they don't want to be called any more. */
+  | { readonly type: 'command.optOut'; readonly commandId: string };
 
 export type StoreResult = StepResult | 'unknown';
 

@@ -2,6 +2,7 @@
 // the call and stores with its end. They outlive the call's events, so each is short.
 
 import type { CallEvent } from '../contract/call-event.ts';
+import type { OptOutWay } from '../opt-out/opt-outs.ts';
 
 /** The sound that was played, so that its exact audio can be identified years later. */
 export type PlayedSound = {
@@ -23,11 +24,15 @@ export type Connection = {
   readonly to?: string;
 };
 
+/** How and when the person asked not to be called any more. */
+export type OptedOut = { readonly by: OptOutWay; readonly at: string };
+
 export type CallEvidence = {
   /** The different sounds that were played, in the order in which they first began. */
   readonly sounds?: readonly PlayedSound[];
   /** The first bot, and each agent. */
   readonly connections?: readonly Connection[];
+  readonly optedOut?: OptedOut;
 };
 
 /** A command may play sounds endlessly. A call that means something plays a few. */
@@ -53,6 +58,9 @@ export function evidenceAfter(
   }
   if (event.type === 'stream-started' && !connections.some((one) => one.with === 'bot')) {
     return { ...evidence, connections: [...connections, { with: 'bot', at: event.time }] };
+  }
+  if (event.type === 'opted-out') {
+    return { ...evidence, optedOut: { by: event.data.by, at: event.time } };
   }
   if (event.type !== 'transfer-answered') return evidence;
   const agent = { with: 'agent', at: event.time, to: event.data.to } as const;

@@ -56,8 +56,8 @@ export function streamObstacles(context: CallMachineContext): StreamObstacles {
 }
 
 function obstacleToBegin(context: CallMachineContext): string | undefined {
-  const { end, ongoing, heldBy, streamsBegun, limits } = context;
-  if (end !== undefined) return 'The call is ending.';
+  const { end, announcing, ongoing, heldBy, streamsBegun, limits } = context;
+  if (end !== undefined || announcing !== undefined) return 'The call is ending.';
   if (ongoing?.isAnswered === true)
     return 'The call was transferred: the person is talking to the agent.';
   if (ongoing !== undefined) return 'The call is being transferred.';

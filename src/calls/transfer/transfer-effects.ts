@@ -25,11 +25,12 @@ import { instantOf, meaningOf, type TransferEnd, type TransferReport } from './t
 /** Returns why a transfer can't start now, or undefined if it can. */
 export function transferObstacle({
   end,
+  announcing,
   ongoing,
   transfers,
   limits: { maxTransfers },
 }: CallMachineContext): string | undefined {
-  if (end !== undefined) return 'The call is ending.';
+  if (end !== undefined || announcing !== undefined) return 'The call is ending.';
   if (ongoing !== undefined) return 'The call is already being transferred.';
   if (transfers < maxTransfers) return undefined;
   return `The call has used up its ${maxTransfers} transfers.`;

@@ -217,6 +217,11 @@ function addLive(calls: Command, createContext: () => CliContext): void {
       await (await liveCommands()).pressKeys(createContext(), callId, digits, options);
     });
   addTransfer(calls, createContext);
+  withCommandOptions(calls.command('opt-out <callId>'))
+    .description('never call this person again; the call ends, unless an agent is connected')
+    .action(async (callId: string, options: LiveOptions) => {
+      await (await liveCommands()).optOut(createContext(), callId, options);
+    });
   withCommandOptions(calls.command('hangup <callId>'))
     .description('cancel or hang up the call, in any state')
     .action(async (callId: string, options: LiveOptions) => {

@@ -1,5 +1,5 @@
-// Implements `offhook calls play`, `stop`, `dtmf`, `stream`, `transfer` and `hangup`, which control
-// a call while it's up. The results appear in the call's timeline.
+// Implements `offhook calls play`, `stop`, `dtmf`, `stream`, `transfer`, `opt-out` and `hangup`,
+// which control a call while it's up. The results appear in the call's timeline.
 
 import { withoutQuery } from '../../calls/stream/stream-members.ts';
 import { type AppOptions, withGateway } from '../app-session.ts';
@@ -95,6 +95,14 @@ export async function transferCall(
     headers: header.length === 0 ? undefined : readHeaders(header),
   };
   await send(context, callId, options, command, `transferring to ${target}`);
+}
+
+export async function optOut(
+  context: CliContext,
+  callId: string,
+  options: LiveOptions,
+): Promise<void> {
+  await send(context, callId, options, { command: 'optOut' }, 'suppressing the number');
 }
 
 export async function hangUpCall(

@@ -110,6 +110,8 @@ export class RtpSession {
         this.streaming.gate(command.isGated);
         break;
       case 'play':
+        // Nobody may talk over an announcement, and the call must not end before it has finished.
+        if (command.playback.source === 'announcement') this.abandonPlans();
         this.#transmission.player.play(command.playback);
         break;
       case 'press':

@@ -118,6 +118,21 @@ const counted = `counted as (
   from called c where n.account_id = c.account_id and n.number = c.number
 )`;
 
+/**
+ * The suppressions ($10) of people who opted out. They are stored even if this process no longer
+ * owns the call, because the person has asked for them. An earlier suppression of the address is
+ * replaced, since it may expire.
+ */
+const suppressed = `suppressed as (
+  insert into suppressions (account_id, app_id, address, reason, source, created_at)
+  select distinct on (account_id, address collate "C") account_id, app_id, address, 'opt-out',
+    source, $5::timestamptz
+  from json_to_recordset($10::json) as o(account_id text, app_id text, address text, source text)
+  order by account_id, address collate "C"
+  on conflict (account_id, address) do update set
+    reason = excluded.reason, source = excluded.source, until = null, app_id = excluded.app_id
+)`;
+
 /** Stores the legs ($8) of all calls, even if this process no longer owns the call. */
 const legs = `legs as (
   insert into call_legs as known (call_id, leg_id, leg)
@@ -240,15 +255,22 @@ left join (select call_id, count(*) as stored from stored group by call_id) s us
 left join queued using (call_id)`;
 
 /**
- * Returns the statement for calls that were accepted on `day`. It is prepared once per day.
- *
- * @param hasNumbers true if the batch changes rows of `called_numbers`, which only the calls of
- *   accounts with calling rules do
+ * What else a batch changes. `numbers`: rows of `called_numbers`, which only the calls of accounts
+ * with calling rules do. `opt-outs`: these and suppressions.
  */
-export const appendStatement = (day: Day, hasNumbers: boolean) => ({
-  name: `append to ${hasNumbers ? 'ruled ' : ''}calls of ${day}`,
+export type AppendVariant = 'plain' | 'numbers' | 'opt-outs';
+
+const additions: Readonly<Record<AppendVariant, readonly string[]>> = {
+  plain: [],
+  numbers: [called, counted],
+  'opt-outs': [called, counted, suppressed],
+};
+
+/** Returns the statement for calls that were accepted on `day`. It is prepared once per day. */
+export const appendStatement = (day: Day, variant: AppendVariant) => ({
+  name: `append to calls of ${day}, ${variant}`,
   text: `with ${[
-    ...[given, moved, ...(hasNumbers ? [called, counted] : []), legs, released, stored(day)],
+    ...[given, moved, ...additions[variant], legs, released, stored(day)],
     ...[owed, judged(day), inserted(day), queues, queued(day)],
   ].join(', ')} ${results}`,
 });

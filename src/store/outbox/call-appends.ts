@@ -1,15 +1,17 @@
 // Converts steps (a call's new events and the state that they lead to) into rows for
 // `appendStatement`, and the statement's response into one result per step.
 
-import type { Pool } from 'pg';
+import type { Pool, QueryConfig } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
-import type { CallEvent, TerminalEvent } from '../../calls/contract/call-event.ts';
+import type { CallEvent, EventOf, TerminalEvent } from '../../calls/contract/call-event.ts';
 import { type CallStep, legsOf } from '../../calls/life/call-step.ts';
 import type { CallEvidence } from '../../calls/rules/evidence.ts';
 import { suppressedAddressOf } from '../../calls/rules/suppression.ts';
 import { dayOf } from '../days.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
-import { appendStatement } from './append-statement.ts';
+import { becomeRuled } from '../rules/ruled-accounts.ts';
+import { inTransaction } from '../transaction.ts';
+import { type AppendVariant, appendStatement } from './append-statement.ts';
 
 export type WaitingStep = {
   readonly call: AcceptedCall;
@@ -115,13 +117,45 @@ export async function appendSteps(
     new Date(now.getTime() - ports.passRefusedAfterMs),
     jsonRows(steps.flatMap(legRows)),
   ];
-  const numbers = steps.flatMap(numberRows);
-  const { rows } = await ports.pool.query<Row>({
-    ...appendStatement(dayOf(first.call.acceptedAt), numbers.length > 0),
-    values: numbers.length > 0 ? [...values, jsonRows(numbers)] : values,
-  });
+  const added = additionsOf(steps);
+  const query = {
+    ...appendStatement(dayOf(first.call.acceptedAt), added.variant),
+    values: [...values, ...added.values],
+  };
+  const rows = await runAppend(ports.pool, query, added.accountIds);
   const byCall = new Map(rows.map((row) => [row.call_id, row]));
   return prepared.map((each) => toAppendedStep(each, byCall.get(each.waiting.call.callId), now));
+}
+
+/** What the steps change besides their calls. The values follow those of every batch. */
+function additionsOf(steps: readonly WaitingStep[]): {
+  readonly variant: AppendVariant;
+  readonly values: readonly string[];
+  /** The accounts of people who opted out. */
+  readonly accountIds: readonly string[];
+} {
+  const numbers = steps.flatMap(numberRows);
+  const optedOut = steps.filter(({ step }) => optOutIn(step) !== undefined);
+  if (optedOut.length > 0) {
+    const values = [jsonRows(numbers), jsonRows(optedOut.flatMap(suppressionRows))];
+    const accountIds = [...new Set(optedOut.map(({ call }) => call.accountId))].sort();
+    return { variant: 'opt-outs', values, accountIds };
+  }
+  const variant = numbers.length > 0 ? 'numbers' : 'plain';
+  return { variant, values: numbers.length > 0 ? [jsonRows(numbers)] : [], accountIds: [] };
+}
+
+/** An account's first suppression makes it ruled, in the same commit. */
+async function runAppend(
+  pool: Pool,
+  query: QueryConfig,
+  accountIds: readonly string[],
+): Promise<readonly Row[]> {
+  if (accountIds.length === 0) return (await pool.query<Row>(query)).rows;
+  return await inTransaction(pool, async (client) => {
+    for (const accountId of accountIds) await becomeRuled(client, accountId);
+    return (await client.query<Row>(query)).rows;
+  });
 }
 
 /**
@@ -235,6 +269,22 @@ function numberRows({ call, step: { answeredAt, ending } }: WaitingStep): string
       ...{ answered_at: answeredAt, is_unsent: isUnsent },
     }),
   ];
+}
+
+function optOutIn({ events }: CallStep): EventOf<'opted-out'> | undefined {
+  return events.find((event) => event.type === 'opted-out');
+}
+
+/**
+ * The suppression of the address that the call dialled. Events don't contain it, since their
+ * readers don't need to know whom the account called.
+ */
+function suppressionRows({ call, step }: WaitingStep): string[] {
+  const address = suppressedAddressOf(call.request.target);
+  if (address === undefined) return [];
+  const { accountId, appId } = call;
+  const source = optOutIn(step)?.data.source;
+  return [storableJson({ account_id: accountId, app_id: appId, address, source })];
 }
 
 function legRows({ call: { callId }, step }: WaitingStep): string[] {

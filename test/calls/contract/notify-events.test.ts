@@ -31,7 +31,7 @@ describe('events that a request selects', () => {
 
   test('are all types except those with a status of their own', () => {
     expect(selectedEventTypes).toEqual([
-      ...['queued', 'dialing', 'ringing', 'abandoned', 'dtmf', 'dtmf-sent'],
+      ...['queued', 'dialing', 'ringing', 'abandoned', 'dtmf', 'dtmf-sent', 'opted-out'],
       ...['stream-started', 'stream-stopped', 'stream-failed'],
       ...['playback-started', 'playback-finished'],
       ...['transfer-ringing', 'transfer-answered', 'transfer-completed', 'transfer-failed'],

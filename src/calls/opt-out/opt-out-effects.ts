@@ -1,0 +1,48 @@
+// Opt-out effects: state that the person doesn't want to be called any more, and end the call.
+
+import { assertEvent } from 'xstate';
+import { announce } from '../announcements/announcement-effects.ts';
+import { nextEvent } from '../life/call-events.ts';
+import { endAfterAnswer } from '../life/call-outcome.ts';
+import { callSetup } from '../life/call-setup.ts';
+import { evidenceAfter } from '../rules/evidence.ts';
+import { type OptOutWay, sourceOf } from './opt-outs.ts';
+
+/** The person may press the key for the agent's menu, so it means nothing while one is connected. */
+export const optOutByKey = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, ['leg.dtmf', 'media.dtmf']);
+  const { optOutKey } = context.call.request;
+  if (event.digit !== optOutKey || context.ongoing?.isAnswered === true) return;
+  enqueue(optOut(event.at, { by: 'key', source: sourceOf(context.call.callId, optOutKey) }));
+});
+
+export const optOutByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'command.optOut');
+  const { commandId } = event;
+  const source = sourceOf(context.call.callId);
+  enqueue(optOut(context.clock.now(), { by: 'command', source, commandId }));
+});
+
+type OptOut = { readonly by: OptOutWay; readonly source: string; readonly commandId?: string };
+
+/** The outbox stores the suppression together with the event (`src/store/outbox`). */
+function optOut(at: Date, data: OptOut) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
+    if (context.end !== undefined) return;
+    if (context.evidence.optedOut === undefined) {
+      const { event, ...sequences } = nextEvent(context, 'opted-out', at, data);
+      enqueue.assign({ evidence: evidenceAfter(context.evidence, event), ...sequences });
+      enqueue({ type: 'append', params: { events: [event] } });
+    }
+    enqueue(endOptedOutCall);
+  });
+}
+
+/** An agent who is connected ends the call in their own time, and so does an announcement. */
+const endOptedOutCall = callSetup.enqueueActions(({ context, enqueue }) => {
+  const { call, ongoing, announcing, clock } = context;
+  if (ongoing?.isAnswered === true || announcing !== undefined) return;
+  if (call.request.optOutSound !== undefined) return enqueue(announce('optOutSound'));
+  enqueue.assign({ end: endAfterAnswer({ by: 'application' }, clock.now()) });
+  enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'opt-out' } });
+});
