@@ -12,6 +12,9 @@
 // `npm run test:faults -- --hours 48 --seconds 900` lets two days pass within a quarter of an hour,
 // on PostgreSQL and on PGlite.
 //
+// `npm run test:faults -- --rules 200000` dials this many calls of accounts with calling rules on
+// PostgreSQL, and then on PGlite, and looks for INVITEs that the rules forbid. SIP is scripted.
+//
 // `--drachtio PATH` runs the storm, or `--servers`, with a real drachtio-server in place of the
 // embedded SIP engine.
 
@@ -23,6 +26,7 @@ import { type PostgresServer, startPostgres } from '../support/postgres-server.t
 import { runDays } from './days.ts';
 import { runFailovers } from './failovers.ts';
 import { runOutages } from './outages.ts';
+import { runRules } from './rules/rules-databases.ts';
 import { runServers } from './servers/run-servers.ts';
 import { runStorm, type StormReport } from './storm.ts';
 
@@ -51,6 +55,8 @@ const { values } = parseArgs({
     lengths: { type: 'string', default: '5,8,12,15,30,60' },
     /** How many hours pass by the clock of the gateways instead of the storm. */
     hours: { type: 'string' },
+    /** How many calls of accounts with calling rules to dial instead of the storm. */
+    rules: { type: 'string' },
     /** The program of a drachtio-server, for the storm and for `--servers`. */
     drachtio: { type: 'string' },
     gateways: { type: 'string', default: '2' },
@@ -66,15 +72,16 @@ const failovers = Number(values.failovers ?? 0);
 const lengths = values.lengths.split(',').map(Number);
 const gateways = Number(values.gateways);
 const hours = Number(values.hours ?? 0);
-const counts = [outages, failovers, gateways, hours, ...lengths];
+const rules = Number(values.rules ?? 0);
+const counts = [outages, failovers, gateways, hours, rules, ...lengths];
 const numbers = [seed, seconds, callsPerSecond, everyMs, ...counts];
 if (!numbers.every((value) => Number.isFinite(value) && value >= 0)) {
   throw new Error(
-    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths, --hours and --gateways must be numbers of 0 or more',
+    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths, --hours, --rules and --gateways must be numbers of 0 or more',
   );
 }
 const { drachtio } = values;
-if (drachtio !== undefined && (outages > 0 || failovers > 0 || hours > 0)) {
+if (drachtio !== undefined && (outages > 0 || failovers > 0 || hours > 0 || rules > 0)) {
   throw new Error('--drachtio is only for the storm and for --servers');
 }
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -114,6 +121,16 @@ async function servers(): Promise<boolean> {
     ...(values.logs !== undefined && { logFolder: values.logs }),
   });
   return conclude(report);
+}
+
+/** Runs the rules storm on both databases. Returns true if no forbidden INVITE left. */
+async function stormOfRules(): Promise<boolean> {
+  let isFine = true;
+  for (const on of ['postgres', 'pglite'] as const) {
+    say(`seed ${seed}, ${rules} calls on ${on}`);
+    isFine = conclude(await runRules({ on, seed, calls: rules, log: say })) && isFine;
+  }
+  return isFine;
 }
 
 function conclude({ counts, violations }: Pick<StormReport, 'counts' | 'violations'>): boolean {
@@ -173,6 +190,7 @@ async function onOneServer(): Promise<boolean> {
 }
 
 async function run(): Promise<boolean> {
+  if (rules > 0) return await stormOfRules();
   if (values.servers) return await servers();
   return failovers > 0 ? await failOver() : await onOneServer();
 }

@@ -12,7 +12,7 @@ const repository = fileURLToPath(new URL('../../../', import.meta.url));
 
 export type Build = AsyncDisposable & {
   readonly name: string;
-  /** The folder of main.js and cli.js. */
+  /** The folder of main.js and cli.js, or of the tree. */
   readonly folder: string;
 };
 
@@ -27,6 +27,18 @@ export function buildHere(): Build {
 }
 
 export async function buildOf(commit: string): Promise<Build> {
+  const { name, folder, [Symbol.asyncDispose]: dispose } = await treeOf(commit);
+  try {
+    await run('npm', ['run', '--silent', 'build'], { cwd: folder });
+  } catch (error) {
+    await dispose();
+    throw new Error(`cannot build ${commit}`, { cause: error });
+  }
+  return { name, folder: join(folder, 'dist'), [Symbol.asyncDispose]: dispose };
+}
+
+/** Checks out another commit, with its packages. `folder` is the root of its tree. */
+export async function treeOf(commit: string): Promise<Build> {
   const folder = await mkdtemp(join(tmpdir(), 'offhook-bench-build-'));
   const tree = join(folder, 'tree');
   const dispose = async (): Promise<void> => {
@@ -38,12 +50,11 @@ export async function buildOf(commit: string): Promise<Build> {
   try {
     await run('git', ['worktree', 'add', '--detach', tree, commit], { cwd: repository });
     await installInto(tree);
-    await run('npm', ['run', '--silent', 'build'], { cwd: tree });
   } catch (error) {
     await dispose();
-    throw new Error(`cannot build ${commit}`, { cause: error });
+    throw new Error(`cannot check out ${commit}`, { cause: error });
   }
-  return { name: commit, folder: join(tree, 'dist'), [Symbol.asyncDispose]: dispose };
+  return { name: commit, folder: tree, [Symbol.asyncDispose]: dispose };
 }
 
 /**

@@ -14,6 +14,7 @@ import { benchIdle } from './idle.ts';
 import { benchLists } from './lists.ts';
 import { benchNodes } from './nodes.ts';
 import { benchQuality } from './quality.ts';
+import { benchRules } from './rules.ts';
 import { benchSoak } from './soak.ts';
 import { benchSrtp } from './srtp.ts';
 import { benchStalledReceivers } from './stalled-receivers.ts';
@@ -34,6 +35,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   lists: benchLists,
   nodes: benchNodes,
   quality: benchQuality,
+  rules: benchRules,
   soak: benchSoak,
   srtp: benchSrtp,
   'stalled-receivers': benchStalledReceivers,

@@ -1,0 +1,359 @@
+// The rules storm: three processes dial some 200,000 calls of accounts with calling rules on one
+// database, while suppressions and rules change, processes die, and answers of the database get
+// lost. The callee's log then shows whether any forbidden INVITE left.
+
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { AcceptedCall } from '../../../src/calls/call-types.ts';
+import type { CallId } from '../../../src/calls/contract/identity.ts';
+import type { Suppression } from '../../../src/calls/rules/suppression.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { releaseHeld } from '../../../src/store/rules/held-calls.ts';
+import { acceptedCall } from '../../support/call-records.ts';
+import { type Random, randomFrom } from '../random.ts';
+import { Callee } from './callee.ts';
+import { Life, mortal } from './mortal-database.ts';
+import { accounts, anyAccount, anyNumber, type StormAccount } from './rule-accounts.ts';
+import { RuleNode, trunks } from './rule-node.ts';
+import {
+  allowedDelayMs,
+  forbiddenInvites,
+  type RulesAftermath,
+  type RulesInForce,
+  type SuppressedSpan,
+  tooManyInvites,
+} from './rules-oracle.ts';
+
+export type RulesStormOptions = {
+  readonly seed: number;
+  readonly calls: number;
+  /** Statements of a busy embedded database wait longer than this on PostgreSQL would allow. */
+  readonly leaseMs: number;
+  /** Requests under way at any time. */
+  readonly submitters: number;
+  /** Opens the database once more, as another process does. PGlite has one session for all. */
+  readonly openDatabase: () => Promise<OpenedDatabase>;
+  readonly log: (line: string) => void;
+};
+
+export type OpenedDatabase = {
+  readonly database: Database;
+  /** Breaks the connections as the death of their process does. */
+  readonly close: () => Promise<void>;
+};
+
+export type RulesStormReport = {
+  readonly violations: readonly string[];
+  readonly counts: Readonly<Record<string, number>>;
+};
+
+const names = ['a', 'b', 'c'] as const;
+/** Calls that wait to be taken. More of them would only wait longer. */
+const mostWaiting = 4_000;
+/** Dialers that suppress numbers, and each wait for the answer before the next one. */
+const suppressors = 8;
+/** Most suppressions are for the numbers of calls that were accepted a moment ago. */
+const recentCalls = 100;
+const lossRate = 0.001;
+const settleForMs = 60_000;
+
+export async function runRulesStorm(options: RulesStormOptions): Promise<RulesStormReport> {
+  const storm = new RulesStorm(options);
+  return await storm.run();
+}
+
+class RulesStorm {
+  readonly #options: RulesStormOptions;
+  readonly #random: Random;
+  readonly #callee: Callee;
+  readonly #nodes = new Map<
+    string,
+    { readonly node: RuleNode; readonly close: () => Promise<void> }
+  >();
+  readonly #rules: (RulesInForce & { until: number })[] = [];
+  readonly #suppressed: (SuppressedSpan & { until: number })[] = [];
+  readonly #counts: Record<string, number> = {};
+  readonly #recent: { readonly accountId: string; readonly number: string }[] = [];
+  /** Numbers with a request under way, or with one that was not answered: they are left alone. */
+  readonly #doubted = new Set<string>();
+  #runs = 0;
+  #isOver = false;
+  #slowestPutMs = 0;
+
+  constructor(options: RulesStormOptions) {
+    this.#options = options;
+    this.#random = randomFrom(options.seed);
+    this.#callee = new Callee(randomFrom(options.seed + 1));
+  }
+
+  async run(): Promise<RulesStormReport> {
+    const startedAt = performance.now();
+    for (const name of names) await this.#start(name);
+    for (const account of accounts) await this.#putRules(account, 0);
+    const background = [
+      ...Array.from({ length: suppressors }, () => this.#suppress()),
+      ...[this.#changeRules(), this.#killNodes(), this.#tell()],
+    ];
+    await Promise.all(Array.from({ length: this.#options.submitters }, () => this.#submit()));
+    this.#isOver = true;
+    await Promise.all(background);
+    await this.#settle();
+    this.#counts['seconds'] = Math.round((performance.now() - startedAt) / 1_000);
+    for (const { node } of this.#nodes.values()) await node.stop();
+    for (const { close } of this.#nodes.values()) await close();
+    return this.#report();
+  }
+
+  async #start(name: string): Promise<void> {
+    this.#runs += 1;
+    const life = new Life(randomFrom(this.#options.seed + 100 + this.#runs), lossRate);
+    const { database, close } = await this.#options.openDatabase();
+    const node = new RuleNode(`${name}/${this.#runs}`, {
+      ...{
+        life,
+        callee: this.#callee,
+        leaseMs: this.#options.leaseMs,
+        database: mortal(database, life),
+      },
+      hint: (source) => {
+        for (const { node: other } of this.#nodes.values()) other.taking.wake(source);
+      },
+      askOwner: (ownerId, callIds) => this.#ask(ownerId, callIds),
+      onEnd: (ending) => this.#count(ending),
+    });
+    // A start may lose its answers too.
+    while (
+      !(await node.start().then(
+        () => true,
+        () => false,
+      ))
+    )
+      await pause(100);
+    this.#nodes.set(name, { node, close });
+  }
+
+  #ask(ownerId: string, callIds: readonly CallId[]): void {
+    for (const { node } of this.#nodes.values()) {
+      if (node.ownerId === ownerId && node.isAlive) node.suppressing.cancelHere(callIds);
+    }
+  }
+
+  #anyNode(): RuleNode {
+    const node = this.#nodes.get(this.#random.pick(names))?.node;
+    if (node === undefined) throw new Error('the nodes have not started');
+    return node;
+  }
+
+  async #submit(): Promise<void> {
+    while ((this.#counts['accepted'] ?? 0) < this.#options.calls) {
+      const { account, call } = this.#call();
+      const node = this.#anyNode();
+      if (!node.isAlive || waitingAt(node) > mostWaiting) {
+        await pause(20);
+        continue;
+      }
+      try {
+        const { kind } = await node.ledger.accept(call, {});
+        if (kind !== 'accepted') continue;
+        this.#remember(account, call);
+        this.#count('accepted');
+        node.taking.accepted(call);
+      } catch {
+        this.#count('unanswered requests');
+      }
+    }
+  }
+
+  #remember({ accountId }: StormAccount, { request: { target } }: AcceptedCall): void {
+    if (accountId === 'free' || target.kind !== 'tel') return;
+    this.#recent[this.#random.between(0, recentCalls - 1)] = { accountId, number: target.number };
+  }
+
+  #call(): { readonly account: StormAccount; readonly call: AcceptedCall } {
+    const random = this.#random;
+    const account = anyAccount(random);
+    const { accountId, loose = 0 } = account;
+    const base = acceptedCall({ accountId, acceptedAt: new Date() });
+    const rules = random.next() < loose ? { rules: 'loose' } : {};
+    const trunk = random.pick(Object.keys(trunks) as ['a', 'b']);
+    const target = { kind: 'tel', number: anyNumber(random) } as const;
+    const callId = `call-${randomUUID()}` as CallId;
+    return {
+      account,
+      call: { ...base, callId, request: { ...base.request, ...rules, trunk, target } },
+    };
+  }
+
+  async #putRules(account: StormAccount, turn: number): Promise<void> {
+    const { accountId } = account;
+    for (const [name, versionOf] of Object.entries(account.sets)) {
+      const from = Date.now();
+      const { document, plain } = versionOf(from, turn);
+      const known = this.#rules.findLast((one) => one.accountId === accountId && one.name === name);
+      // From now on, either version may be in force.
+      this.#rules.push({ accountId, name, rules: plain, from, until: Number.POSITIVE_INFINITY });
+      await this.#certainly(async (node) => {
+        await node.ruleSets.put(accountId, name, { document, appId: 'app-1' });
+      });
+      if (known !== undefined) known.until = Date.now();
+      await this.#certainly((node) => releaseOf(node, accountId));
+    }
+  }
+
+  /** Repeats an idempotent request at another process until one answers. */
+  async #certainly(request: (node: RuleNode) => Promise<void>): Promise<void> {
+    for (;;) {
+      const node = this.#anyNode();
+      if (
+        node.isAlive &&
+        (await request(node).then(
+          () => true,
+          () => false,
+        ))
+      )
+        return;
+      await pause(50);
+    }
+  }
+
+  async #changeRules(): Promise<void> {
+    for (let turn = 1; !this.#isOver; turn += 1) {
+      await pause(8_000);
+      for (const account of accounts) await this.#putRules(account, turn);
+      this.#count('changes of rules');
+    }
+  }
+
+  async #suppress(): Promise<void> {
+    while (!this.#isOver) {
+      await pause(this.#random.between(20, 150));
+      const recent = this.#recent[this.#random.between(0, recentCalls - 1)];
+      if (recent === undefined) continue;
+      const { accountId, number } = recent;
+      const key = `${accountId} ${number}`;
+      if (this.#doubted.has(key)) continue;
+      this.#doubted.add(key);
+      const known = this.#suppressed.find(
+        (span) => span.accountId === accountId && span.number === number && span.until > Date.now(),
+      );
+      if (known === undefined) {
+        if (!(await this.#put(accountId, number))) continue;
+      } else if (known.until === Number.POSITIVE_INFINITY) await this.#free(known);
+      this.#doubted.delete(key);
+    }
+  }
+
+  /** Returns false if it stays unknown whether the number is suppressed. */
+  async #put(accountId: string, number: string): Promise<boolean> {
+    const node = this.#anyNode();
+    const until = this.#random.next() < 0.2 ? Date.now() + 5_000 : undefined;
+    const suppression: Suppression = {
+      ...{ reason: 'opt-out', source: 'storm' },
+      ...(until === undefined ? {} : { until: new Date(until) }),
+    };
+    const askedAt = Date.now();
+    try {
+      const left = await node.suppressing.suppress(
+        { accountId, appId: 'app-1' },
+        `+${number}`,
+        suppression,
+      );
+      if (!node.isAlive) return false;
+      const from = Date.now();
+      this.#slowestPutMs = Math.max(this.#slowestPutMs, from - askedAt);
+      if (left.length > 0) this.#count('PUTs that named calls left');
+      this.#count('suppressions');
+      this.#suppressed.push({ accountId, number, from, until: until ?? Number.POSITIVE_INFINITY });
+      return true;
+    } catch {
+      this.#count('unanswered PUTs');
+      return false;
+    }
+  }
+
+  async #free(span: SuppressedSpan & { until: number }): Promise<void> {
+    span.until = Date.now();
+    const { accountId, number } = span;
+    await this.#certainly(
+      async (node) => void (await node.suppressions.remove(accountId, `+${number}`)),
+    );
+    this.#count('ended suppressions');
+  }
+
+  async #killNodes(): Promise<void> {
+    const { leaseMs } = this.#options;
+    while (!this.#isOver) {
+      await pause(this.#random.between(leaseMs / 2, 2 * leaseMs));
+      const name = this.#random.pick(names);
+      const dying = this.#nodes.get(name);
+      if (dying === undefined || this.#isOver) continue;
+      this.#count('calls of processes that died', dying.node.size);
+      dying.node.kill();
+      await dying.close();
+      this.#count('deaths');
+      await pause(this.#random.between(0, 2 * leaseMs));
+      await this.#start(name);
+    }
+  }
+
+  /** Waits until every call has ended, except those that wait for a rule. */
+  async #settle(): Promise<void> {
+    const deadline = performance.now() + settleForMs;
+    let left = Number.POSITIVE_INFINITY;
+    while (left > 0 && performance.now() < deadline) {
+      await pause(1_000);
+      left = await this.#unfinished().catch(() => left);
+    }
+    this.#counts['calls without an end'] = left;
+  }
+
+  async #unfinished(): Promise<number> {
+    const node = this.#anyNode();
+    return await countOpen(node);
+  }
+
+  async #tell(): Promise<void> {
+    while (!this.#isOver) {
+      await pause(15_000);
+      const { accepted = 0, deaths = 0 } = this.#counts;
+      this.#options.log(
+        `${accepted} calls accepted, ${this.#callee.invites.length} INVITEs, ${deaths} deaths`,
+      );
+    }
+  }
+
+  #report(): RulesStormReport {
+    const { invites } = this.#callee;
+    const aftermath: RulesAftermath = { invites, suppressed: this.#suppressed, rules: this.#rules };
+    return {
+      violations: forbiddenInvites(aftermath),
+      counts: {
+        ...this.#counts,
+        INVITEs: invites.length,
+        'INVITEs to a further gateway': invites.filter(({ gateway }) => gateway > 1).length,
+        answers: invites.filter(({ answeredAt }) => answeredAt !== undefined).length,
+        'longest PUT, ms': this.#slowestPutMs,
+        [`attempts up to ${allowedDelayMs} ms too early`]: tooManyInvites(aftermath, 0).length,
+      },
+    };
+  }
+
+  #count(what: string, more = 1): void {
+    this.#counts[what] = (this.#counts[what] ?? 0) + more;
+  }
+}
+
+function waitingAt(node: RuleNode): number {
+  return [...node.taking.waiting().values()].reduce((sum, count) => sum + count, 0);
+}
+
+async function releaseOf(node: RuleNode, accountId: string): Promise<void> {
+  await releaseHeld(node.pool, accountId);
+}
+
+async function countOpen(node: RuleNode): Promise<number> {
+  const { rows } = await node.pool.query<{ count: number }>(
+    'select count(*)::integer as count from calls where ended_at is null and not_before is null',
+  );
+  return rows[0]?.count ?? 0;
+}
