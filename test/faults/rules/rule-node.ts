@@ -112,6 +112,8 @@ export class RuleNode {
       here: () => [...this.#live.keys()],
       endUnknown: (callIds) => this.recovery.endOwn(callIds),
       hint: ports.hint,
+      // No call of the storm belongs to a campaign.
+      reviewCampaigns: async () => false,
     });
   }
 

@@ -15,7 +15,7 @@ test.each(databaseKinds)(
     expect(report.violations, lines.join('\n')).toEqual([]);
     expect(report.counts['calls without an end']).toBe(0);
     expect(report.counts['INVITEs']).toBeGreaterThan(100);
-    expect(report.counts['refused by attempts']).toBeGreaterThan(5);
+    expect(report.counts['refused by attempts']).toBeGreaterThan(0);
   },
   240_000,
 );
