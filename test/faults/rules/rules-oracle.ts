@@ -46,7 +46,9 @@ export type RulesAftermath = {
  */
 export const allowedDelayMs = 3_000;
 
-/** Minutes that the clocks of each prefix's only zone are ahead of UTC. None of them has summer time. */
+/**
+ * Minutes that the clocks of each prefix's only zone are ahead of UTC. No zone here has summer time.
+ */
 export const offsets: Readonly<Record<string, number>> = {
   '1602': -7 * 60,
   '1808': -10 * 60,
@@ -120,7 +122,7 @@ export function tooManyInvites(
   );
 }
 
-/** INVITEs to a number that answered a short time ago, as far as any process learned of the answer. */
+/** INVITEs to a number that answered a short time ago, if a process stored the answer. */
 export function tooEarlyInvites(aftermath: RulesAftermath): readonly string[] {
   return byNumber(aftermath).flatMap((invites) => {
     const answers = invites.filter((invite) => invite.isAnswerStored === true);

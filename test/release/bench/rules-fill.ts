@@ -1,5 +1,5 @@
 // Fills a database with the past of an account with calling rules: records of calls to 1 M numbers,
-// and suppressed numbers that none of its calls reach.
+// and suppressed numbers which it never calls.
 
 import type { Pool } from 'pg';
 
