@@ -47,7 +47,8 @@ export type RulesAftermath = {
 export const allowedDelayMs = 3_000;
 
 /**
- * Minutes that the clocks of each prefix's only zone are ahead of UTC. No zone here has summer time.
+ * Minutes that the clocks of each prefix's only zone are ahead of UTC. No such zone has summer
+ * time.
  */
 export const offsets: Readonly<Record<string, number>> = {
   '1602': -7 * 60,
