@@ -104,7 +104,7 @@ const allRules: RuleSetDocument = {
   rest: { afterAbandoned: '1s', afterAnswered: '1s' },
   consent: 'required',
   ringAtLeastMs: 15_000,
-  abandoned: { formula: 'ftc', most: 3, hold: true },
+  abandoned: { formula: 'ftc', most: 3, allow: 100_000, hold: true },
 };
 
 /** Numbers that no earlier round has called. */
