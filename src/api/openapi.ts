@@ -249,7 +249,8 @@ function addHeaders(document: Node): void {
 
 /** Describes the `Idempotency-Key` header for each operation. */
 const idempotencyKeys: Readonly<Record<string, string>> = {
-  dialOut: 'identifies this request for 24 hours, within the app and bot',
+  dialOut:
+    'identifies this request until 24 hours after the end of its call, within the app and bot',
   commandCall: 'has the same meaning as the `id` field',
 };
 

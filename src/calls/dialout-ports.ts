@@ -174,8 +174,8 @@ export type AcceptResult =
 
 export type CallIntake = {
   /**
-   * Stores a call, at most once per idempotency key (kept for 24 h). Once this resolves with
-   * `accepted`, the call is durable.
+   * Stores a call, at most once per idempotency key (kept until 24 h after the end of its
+   * call). Once this resolves with `accepted`, the call is durable.
    *
    * @throws Error if it is not known whether the call was stored
    */

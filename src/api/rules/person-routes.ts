@@ -23,7 +23,7 @@ const reasons = {
 } as const;
 
 const unknownRest =
-  'Not searched: idempotency keys (no number, expire within 24 h of the end of their call), the companion’s data tables, imports and test runs, published resources and dead letters on NATS (they expire after EVENT_RETENTION_DAYS), logs (no numbers), and what your own programs received.';
+  'Not searched: idempotency keys (no number, expire 24 h after the end of their call), the companion’s data tables, imports and test runs, published resources and dead letters on NATS (they expire after EVENT_RETENTION_DAYS), logs (no numbers), and what your own programs received.';
 
 const count = z.number().int();
 const removalSchema = z

@@ -39,8 +39,9 @@ type KeyedItem = Item & { readonly requestHash: string };
 
 type LimitedItem = NewItem & { readonly call: LimitedCall };
 
-// A call is only inserted if its key is unused or has expired. `distinct on` sorts the keys, so two
-// batches with the same keys lock them in the same order.
+// A call is only inserted if its key is unused or has expired. A key begins to expire when its call
+// is settled (`src/store/outbox/settling.ts`), because a call may wait for days.
+// `distinct on` sorts the keys, so two batches with the same keys lock them in the same order.
 const acceptStatement = { name: 'accept calls', text: acceptText('') };
 
 /**
@@ -71,13 +72,14 @@ with input as (
   insert into idempotency_keys (app_id, bot_id, key, request_hash, call_id, answer, expires_at)
   select distinct on (app_id, bot_id, key) app_id, bot_id, key, request_hash, call_id,
     jsonb_build_object('sid', sid, 'callId', call_id, 'conversationId', conversation_id) || coalesce(remarks, '{}'),
-    accepted_at + interval '24 hours'
+    'infinity'::timestamptz
   from input where key is not null
   order by app_id, bot_id, key, accepted_at
   on conflict (app_id, bot_id, key) do update
     set request_hash = excluded.request_hash, call_id = excluded.call_id,
       answer = excluded.answer, expires_at = excluded.expires_at
-    where idempotency_keys.expires_at <= excluded.expires_at - interval '24 hours'
+    where idempotency_keys.expires_at <=
+      (select accepted_at from input where input.call_id = excluded.call_id)
   returning call_id
 ), accepted as (
   insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,

@@ -21,10 +21,11 @@ const maxWaiting = 50_000;
  * Settles calls, writes their records and adds them to the totals. A call is settled only once, so
  * it is recorded and counted only once, whichever process does it and however often the statement
  * is repeated. If the database of the calls was restored from a backup, a call may have a record
- * already, which stays as it is. All processes lock the rows of the totals in the same order. A
- * process runs the statement a few times a second, so the processes rarely wait for each other's
- * rows. PostgreSQL runs `by_caller` after the main query, so that all processes lock the two tables
- * in the same order too.
+ * already, which stays as it is. The idempotency key of a settled call lives for another 24 h; the
+ * statement locks keys in the order in which the intake locks them. All processes lock the rows of
+ * the totals in the same order. A process runs the statement a few times a second, so the
+ * processes rarely wait for each other's rows. PostgreSQL runs `by_caller` after the main query,
+ * so that all processes lock the two tables in the same order too.
  */
 const settleStatement = {
   name: 'settle calls',
@@ -36,6 +37,15 @@ with settled as (
   where ${fewRows('given.call_id')} and c.call_id = given.call_id and owner_id = $2 and ended_at is not null
     and end_published_at is null
   returning c.*, ${callerId.text} as caller
+), keyed as materialized (
+  select k.app_id, k.bot_id, k.key, s.ended_at
+  from settled s join idempotency_keys k
+    on k.app_id = s.app_id and k.bot_id = s.bot_id and k.key = s.idempotency_key
+  where s.idempotency_key is not null and k.call_id = s.call_id
+  order by k.app_id, k.bot_id, k.key for update of k
+), expiring as (
+  update idempotency_keys k set expires_at = keyed.ended_at + interval '24 hours'
+  from keyed where k.app_id = keyed.app_id and k.bot_id = keyed.bot_id and k.key = keyed.key
 ), recorded as (
   insert into call_records (account_id, accepted_at, call_id, app_id, bot_id, trunk, number, target,
     caller, caller_name, dialed_at, ringing_at, answered_at, ended_at, outcome, reason_code, verdict,

@@ -167,6 +167,7 @@ create table idempotency_keys (
   call_id text not null,
   -- The stored answer: {sid, callId, conversationId}.
   answer jsonb not null,
+  -- 24 h after the end of the call. Infinity until the call is settled.
   expires_at timestamptz(3) not null,
   primary key (app_id, bot_id, key)
 );

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { queuedEvent } from '../../../src/calls/life/call-events.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
 import { owedFor } from '../../../src/notifier/owed.ts';
-import { acceptedCall } from '../../support/call-records.ts';
+import { Settling } from '../../../src/store/outbox/settling.ts';
+import { acceptedCall, endEventOf } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';
-import { eachWithLedger, type LedgerRig, noon, tomorrow } from '../ledger-rig.ts';
+import { eachWithLedger, type LedgerRig, noon } from '../ledger-rig.ts';
 
 describe.each(databaseKinds)('accepting calls on %s', (kind) => {
   let ledger: LedgerRig['ledger'];
@@ -11,9 +13,11 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
   let rowOf: LedgerRig['rowOf'];
   let queuedCount: LedgerRig['queuedCount'];
   let database: LedgerRig['database'];
+  let take: LedgerRig['take'];
+  let append: LedgerRig['append'];
 
   eachWithLedger(kind, (rig) => {
-    ({ ledger, openLedger, rowOf, queuedCount, database } = rig);
+    ({ ledger, openLedger, rowOf, queuedCount, database, take, append } = rig);
   });
 
   test('stores the call as queued, and hands out the accepted call unchanged', async () => {
@@ -143,16 +147,30 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     expect(results).toEqual(Array(3).fill({ kind: 'accepted' }));
   });
 
-  test('forgets a key after 24 hours', async () => {
+  test('forgets a key 24 hours after the end of its call', async () => {
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
-    await ledger.accept(acceptedCall({ acceptedAt: noon }), { idempotency });
-    const justBefore = acceptedCall({ acceptedAt: new Date(tomorrow.getTime() - 1) });
-    const after = acceptedCall({ acceptedAt: tomorrow });
+    const call = acceptedCall({ acceptedAt: noon });
+    await ledger.accept(call, { idempotency });
+    await take(call.callId, 'a');
+    const hoursLater = (from: Date, hours: number): Date =>
+      new Date(from.getTime() + hours * 3_600_000);
+    const whileOpen = acceptedCall({ acceptedAt: hoursLater(noon, 100) });
+    expect(await ledger.accept(whileOpen, { idempotency })).toMatchObject({ kind: 'replayed' });
+
+    const event = { ...endEventOf(call), time: hoursLater(noon, 72).toISOString() };
+    await append('a', call, { ending: { event } });
+    const settling = new Settling(database.pool, 'a', () => false, silentLogger);
+    settling.settle(call.callId);
+    await settling.stop();
+    const end = hoursLater(noon, 72);
+    expect((await rowOf(call.callId))?.['ended_at']).toEqual(end);
+    const justBefore = acceptedCall({ acceptedAt: new Date(hoursLater(end, 24).getTime() - 1) });
+    const after = acceptedCall({ acceptedAt: hoursLater(end, 24) });
 
     expect(await ledger.accept(justBefore, { idempotency })).toMatchObject({ kind: 'replayed' });
     expect(await ledger.accept(after, { idempotency })).toEqual({ kind: 'accepted' });
     expect(
-      await ledger.accept(acceptedCall({ acceptedAt: tomorrow }), { idempotency }),
+      await ledger.accept(acceptedCall({ acceptedAt: after.acceptedAt }), { idempotency }),
     ).toMatchObject({ kind: 'replayed', answer: { callId: after.callId } });
   });
 
