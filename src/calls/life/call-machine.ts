@@ -21,11 +21,11 @@
 // answered    Entered when the answer has been stored. ACKs the 200 OK. A person or a machine is on
 //             the line, and detection is running if the request asked for it. While `ongoing` is
 //             set, a transfer is in progress or has connected the person. Left by a BYE from either
-//             side, by lost media, by a bot that closes its stream or cannot be reached, by a person
-//             who opts out, or by a plan that ends the call. In `disconnect` mode, also left when detection finds a
-//             machine or fails. With a transfer, also left when the second leg ends, when a
-//             referral succeeds, or when a failed transfer leaves neither a bot nor a plan for the
-//             person. Bound: the maximum duration, counted from the answer.
+//             side, by lost media, by a bot that closes its stream or cannot be reached, by a
+//             person who opts out, or by a plan that ends the call. In `disconnect` mode, also left
+//             when detection finds a machine or fails. With a transfer, also left when the second
+//             leg ends, when a referral succeeds, or when a failed transfer leaves neither a bot
+//             nor a plan for the person. Bound: the maximum duration, counted from the answer.
 // closing     Entered when an answered call has ended. We're still waiting for detection to report
 //             `amd_stopped`, and for the bot's stream, the sounds and the keys to report their
 //             ends. Left when the media has reported all of these. Bound: `closingTimeoutMs`, after

@@ -93,8 +93,8 @@ export type CallMachineEvent =
   /** A calling rule forbids the call. Ignored once the far end has answered. */
   | { readonly type: 'command.refuse'; readonly refusal: RuleRefusal }
   /**
-   * A command to the media. The machine only handles this event and the next three while the call is
-   * answered.
+   * A command to the media. The machine only handles this event and the next three while the call
+   * is answered.
    */
   | { readonly type: 'command.media'; readonly command: MediaCommand }
   /**

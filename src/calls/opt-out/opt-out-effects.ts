@@ -8,7 +8,7 @@ import { callSetup } from '../life/call-setup.ts';
 import { evidenceAfter } from '../rules/evidence.ts';
 import { type OptOutWay, sourceOf } from './opt-outs.ts';
 
-/** The person may press the key for the agent's menu, so it means nothing while one is connected. */
+/** The key means nothing while an agent is connected, because the agent may have a menu. */
 export const optOutByKey = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, ['leg.dtmf', 'media.dtmf']);
   const { optOutKey } = context.call.request;

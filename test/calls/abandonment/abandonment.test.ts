@@ -85,7 +85,7 @@ describe('a call that a person answers', () => {
 
     expect(call.outcomes()?.ftc).toBe('abandoned');
     expect(call.abandoned()?.data).toEqual({
-      ...{ formula: 'ftc', missing: 'bot-or-agent', greetingEndedMs: 940 },
+      ...{ formula: 'ftc', missing: 'bot-or-agent', greetingEndedMs: 940, campaign: 'spring' },
     });
   });
 
