@@ -135,7 +135,8 @@ export function spareCalls(rule: HoldRule, counts: CampaignCounts, wanted: numbe
 
 function mayDialMore(rule: HoldRule, counts: CampaignCounts): boolean {
   const { abandoned, inFlight } = counts;
-  if (abandoned + inFlight * shareOfPeople(counts) <= rule.allow) return true;
+  // A new campaign has reached so few people that its first calls in flight would hold it.
+  if (abandoned <= rule.allow) return true;
   const most = mayAbandon(rule, counts, inFlight + 1);
   const reserve = Math.min(reservedForProbes, reservedShare * most);
   return worstCase(counts, inFlight + 1) <= most - reserve;

@@ -69,11 +69,11 @@ describe('a campaign', () => {
     });
   });
 
-  test('may dial its first call even if no abandoned call is allowed', () => {
+  test('is not held by calls in flight before it has abandoned too many', () => {
     const strict = { most: 3, allow: 0 };
 
-    expect(judgeHold(strict, counts({}), {}, now).kind).toBe('permitted');
-    expect(judgeHold(strict, counts({ inFlight: 1 }), {}, now).kind).toBe('wait');
+    expect(judgeHold(strict, counts({ inFlight: 500 }), {}, now).kind).toBe('permitted');
+    expect(judgeHold(strict, counts({ abandoned: 1, decided: 1 }), {}, now).kind).toBe('wait');
   });
 
   test('counts its calls in flight as abandoned, in proportion to its share of people', () => {

@@ -9,6 +9,7 @@ import { badCursor, ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { falseMachines, ftcShare, ofcomShare } from '../../rules/meter.ts';
 import type { Campaign, CampaignWindow } from '../../store/rules/campaigns.ts';
+import { campaignName } from '../dialout/dialout-schema.ts';
 import type { ApiServices } from '../services.ts';
 
 const share = z.number().min(0).max(100);
@@ -75,7 +76,7 @@ const pageQuery = z.strictObject({
   cursor: z.string().min(1).max(1_024).optional().describe('`nextCursor` of the previous page'),
 });
 
-const campaignParams = z.object({ campaign: z.string().min(1).max(64) });
+const campaignParams = z.object({ campaign: campaignName });
 
 const tags = ['rules'];
 const access = { scope: 'Calling Rules' } as const;

@@ -32,7 +32,7 @@ export async function checkCall(
   const number = calledNumberOf(target);
   const suppression = await readSuppression(queries, accountId, target);
   const facts = {
-    attemptedAt: [],
+    ...(await readContacts(queries, accountId, number)),
     ...(suppression === undefined ? {} : { suppression }),
     ...(number === undefined ? {} : { number }),
     ...(timeZone === undefined ? {} : { timeZone }),
@@ -41,6 +41,36 @@ export async function checkCall(
   const zones = number === undefined ? undefined : callZones(hours, number, timeZone);
   return { decision: decide(ruleSet?.rules, facts, now), ruleSet, timeZones: zones ?? [] };
 }
+
+/**
+ * Returns what the account has sent to a number since it was first checked by a rule set. Calls from
+ * before that are only counted when the next call is taken.
+ */
+async function readContacts(
+  queries: Queries,
+  accountId: string,
+  number: string | undefined,
+): Promise<Pick<CallFacts, 'attemptedAt' | 'answeredAt' | 'abandonedAt'>> {
+  if (number === undefined) return { attemptedAt: [] };
+  const { rows } = await queries.query<ContactsRow>(
+    sql`select attempted_at, answered_at, abandoned_at from called_numbers
+      where account_id = ${accountId} and number = ${`+${number}`}`,
+  );
+  const [row] = rows;
+  if (row === undefined) return { attemptedAt: [] };
+  const { attempted_at: attemptedAt, answered_at: answeredAt, abandoned_at: abandonedAt } = row;
+  return {
+    attemptedAt,
+    ...(answeredAt === null ? {} : { answeredAt }),
+    ...(abandonedAt === null ? {} : { abandonedAt }),
+  };
+}
+
+type ContactsRow = {
+  readonly attempted_at: readonly Date[];
+  readonly answered_at: Date | null;
+  readonly abandoned_at: Date | null;
+};
 
 async function readSuppression(
   queries: Queries,

@@ -129,12 +129,16 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
 
   test('waits while a call in flight may be abandoned', async () => {
     expect(await judge('call-1')).toBeUndefined();
-    const first = await dialled();
+    await reach(await dialled(), 'abandoned');
+    await judge('call-2', later(-60_000));
+    const probe = newCall();
+    expect(await judge(probe.callId)).toBeUndefined();
+    await dialled(probe);
 
-    expect(await judge('call-2')).toBeInstanceOf(Date);
+    expect(await judge('call-3')).toBeInstanceOf(Date);
     expect((await find())?.held).toBeDefined();
-    await reach(first, 'connected');
-    expect(await judge('call-2', later(31_000))).toBeUndefined();
+    await reach(probe, 'connected');
+    expect(await judge('call-3', later(1_000))).toBeUndefined();
   });
 
   test('doubles its pause after an abandoned probe', async () => {
@@ -153,6 +157,9 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
   });
 
   test('lets two nodes judge one after the other', async () => {
+    await judge('call-0');
+    await reach(await dialled(), 'abandoned');
+    await judge('call-1', later(-60_000));
     const verdicts = await Promise.all(
       ['call-1', 'call-2', 'call-3'].map(async (callId) => {
         const verdict = await inTransaction(rig.database.pool, async (client) => {
