@@ -76,6 +76,8 @@ describe.each(databaseKinds)('a request with a key, on %s', (kind) => {
     expect(await intake.submit(keyed)).toMatchObject({ kind: 'unknown' });
     expect(await intake.submit(submission)).toMatchObject(refusal);
 
+    // As after the end of the call.
+    await database.pool.query('update idempotency_keys set expires_at = $1', [tomorrow]);
     Object.assign(state, { isAway: false, now: tomorrow });
     expect(await intake.submit(keyed)).toMatchObject(refusalOfKey);
     expect((await database.pool.query('select from calls')).rowCount).toBe(1);

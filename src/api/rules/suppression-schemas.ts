@@ -67,12 +67,14 @@ const suppressionSchema = z
 export type SuppressionBody = z.output<typeof suppressionSchema>;
 export { suppressionSchema };
 
-export const putSuppressionSchema = suppressionSchema.extend({
-  left: z
-    .array(z.string())
-    .exactOptional()
-    .describe('calls to the number that may still ring; absent if there are no such calls'),
-});
+export const putSuppressionSchema = suppressionSchema
+  .extend({
+    left: z
+      .array(z.string())
+      .exactOptional()
+      .describe('calls to the number that may still ring; absent if there are no such calls'),
+  })
+  .meta({ id: 'StoredSuppression', examples: [suppressionExample] });
 
 export const suppressionQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(200).default(50).describe('suppressions in one page'),

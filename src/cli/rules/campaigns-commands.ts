@@ -1,9 +1,10 @@
 // Implements `offhook campaigns`, which shows how many of the campaigns' calls were abandoned.
 
-import { withGateway } from '../app-session.ts';
+import { type AppOptions, withGateway } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import type { CampaignsClient, CampaignView, CampaignWindowView } from '../gateway-client.ts';
-import type { CampaignOptions } from './campaigns.ts';
+
+export type CampaignOptions = AppOptions & { readonly json?: boolean };
 
 export async function listCampaigns(context: CliContext, options: CampaignOptions): Promise<void> {
   await withGateway(context, options, async (client) => {

@@ -1,10 +1,8 @@
 // Declares the `offhook campaigns` command and its options.
 
 import type { Command } from 'commander';
-import type { AppOptions } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
-
-export type CampaignOptions = AppOptions & { readonly json?: boolean };
+import type { CampaignOptions } from './campaigns-commands.ts';
 
 export function addCampaignCommands(program: Command, createContext: () => CliContext): void {
   program

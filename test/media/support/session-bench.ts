@@ -118,6 +118,7 @@ export class SessionBench {
         this.inactive += 1;
         break;
       case 'botSpoke':
+        break;
       case 'connected':
       case 'envelope':
       case 'failed':
