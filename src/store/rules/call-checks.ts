@@ -43,8 +43,8 @@ export async function checkCall(
 }
 
 /**
- * Returns what the account has sent to a number since it was first checked by a rule set. Calls from
- * before that are only counted when the next call is taken.
+ * Returns what the account has sent to a number since it was first checked by a rule set. Calls
+ * from before that are only counted when the next call is taken.
  */
 async function readContacts(
   queries: Queries,
