@@ -98,7 +98,7 @@ export function encode(codec: Codec, samples: Int16Array): Uint8Array {
 /** Samples below this level, -54 dB of full scale, are silence to a listener. */
 const audible = 64;
 
-/** Returns true if none of the µ-law samples is audible. */
+/** Returns true if every µ-law sample is too quiet to be heard. */
 export function isSilentMulaw(audio: Uint8Array, start: number, count: number): boolean {
   for (let index = start; index < start + count; index += 1) {
     if (Math.abs(decodeTable.PCMU[audio[index] as number] as number) >= audible) return false;

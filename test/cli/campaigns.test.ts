@@ -1,46 +1,14 @@
 // `offhook campaigns` through a gateway's API, with a real database.
 
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { CliContext } from '../../src/cli/cli-context.ts';
+import { describe, expect, test } from 'vitest';
 import { listCampaigns, showCampaign } from '../../src/cli/rules/campaigns-commands.ts';
-import { loadConfig } from '../../src/config.ts';
 import { createCampaigns } from '../../src/store/rules/campaigns.ts';
-import { startRig } from '../companion/support.ts';
-import { forSuite } from '../support/opened.ts';
-import { removeFolder, temporaryFolder } from './support.ts';
+import { forCliSuite } from './rig.ts';
 
 describe('offhook campaigns', () => {
-  let folder: string;
-  let httpUrl: string;
-  const printed: string[] = [];
-  const notes: string[] = [];
-  const rig = forSuite(() =>
-    startRig('pglite', {
-      services: async ({ database }) => ({ campaigns: createCampaigns(database) }),
-    }),
-  );
-  beforeAll(async () => {
-    folder = await temporaryFolder();
-    httpUrl = await rig.server.listen({ host: '127.0.0.1', port: 0 });
-    const secrets = { webhookSecret: 'w', streamSecret: 's' };
-    await writeFile(join(folder, 'dev-app.json'), JSON.stringify({ ...rig.acme, ...secrets }));
-  });
-  afterEach(async () => {
-    printed.length = 0;
-    notes.length = 0;
-    await rig.clear();
-  });
-  afterAll(() => removeFolder(folder));
-
-  const context = (): CliContext => ({
-    config: loadConfig({ DATA_DIR: folder }),
-    gateway: async () => ({ httpUrl }),
-    print: (line) => printed.push(line),
-    note: (line) => notes.push(line),
-    interrupted: new AbortController().signal,
-  });
+  const { rig, printed, notes, context } = forCliSuite(async ({ database }) => ({
+    campaigns: createCampaigns(database),
+  }));
 
   async function keepCampaign(campaign: string): Promise<void> {
     const { pool } = rig.database;

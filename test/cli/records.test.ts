@@ -4,15 +4,10 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { CliContext } from '../../src/cli/cli-context.ts';
+import { describe, expect, test } from 'vitest';
 import { ExportCheck } from '../../src/cli/rules/export-check.ts';
 import { exportRecords, verifyRecords } from '../../src/cli/rules/records-commands.ts';
-import { loadConfig } from '../../src/config.ts';
 import { createCallRecords } from '../../src/store/rules/call-records.ts';
-import { startRig } from '../companion/support.ts';
-import { forSuite } from '../support/opened.ts';
-import { removeFolder, temporaryFolder } from './support.ts';
 
 const rows = '{"callId":"call-1"}\n{"callId":"call-2"}\n';
 const sha256 = createHash('sha256').update(rows).digest('hex');
@@ -25,6 +20,8 @@ function checkOf(text: string, partBytes = text.length) {
     check.add(bytes.subarray(at, at + partBytes));
   return check.finish();
 }
+
+import { forCliSuite } from './rig.ts';
 
 describe('an exported file', () => {
   test.each([1, 2, 7, 19, 20, 21, 1_000])('is whole, read in parts of %i bytes', (partBytes) => {
@@ -55,35 +52,9 @@ describe('an exported file', () => {
 });
 
 describe('offhook records', () => {
-  let folder: string;
-  let httpUrl: string;
-  const printed: string[] = [];
-  const notes: string[] = [];
-  const rig = forSuite(() =>
-    startRig('pglite', {
-      services: async ({ database }) => ({ records: createCallRecords(database) }),
-    }),
-  );
-  beforeAll(async () => {
-    folder = await temporaryFolder();
-    httpUrl = await rig.server.listen({ host: '127.0.0.1', port: 0 });
-    const secrets = { webhookSecret: 'w', streamSecret: 's' };
-    await writeFile(join(folder, 'dev-app.json'), JSON.stringify({ ...rig.acme, ...secrets }));
-  });
-  afterEach(async () => {
-    printed.length = 0;
-    notes.length = 0;
-    await rig.clear();
-  });
-  afterAll(() => removeFolder(folder));
-
-  const context = (): CliContext => ({
-    config: loadConfig({ DATA_DIR: folder }),
-    gateway: async () => ({ httpUrl }),
-    print: (line) => printed.push(line),
-    note: (line) => notes.push(line),
-    interrupted: new AbortController().signal,
-  });
+  const { rig, printed, notes, context, folder } = forCliSuite(async ({ database }) => ({
+    records: createCallRecords(database),
+  }));
 
   async function insertRecords(count: number): Promise<void> {
     await rig.database.pool.query(
@@ -112,7 +83,7 @@ describe('offhook records', () => {
     const period = { from: '2026-11-20T09:00:11Z', to: '2026-11-20T09:19:00Z' };
 
     await exportRecords(context(), { ...period, format }, output);
-    const path = join(folder, `export.${format}`);
+    const path = join(folder(), `export.${format}`);
     await writeFile(path, text());
     await verifyRecords(context(), path);
 
@@ -121,13 +92,15 @@ describe('offhook records', () => {
   });
 
   test('says what is wrong with a file, and with a request', async () => {
-    const path = join(folder, 'cut.ndjson');
+    const path = join(folder(), 'cut.ndjson');
     await writeFile(path, rows);
     const { output, text } = memory();
     const wrong = { from: 'yesterday', format: 'csv' };
 
     await expect(verifyRecords(context(), path)).rejects.toThrow('is incomplete');
-    await expect(verifyRecords(context(), join(folder, 'none'))).rejects.toThrow('cannot be read');
+    await expect(verifyRecords(context(), join(folder(), 'none'))).rejects.toThrow(
+      'cannot be read',
+    );
     await expect(exportRecords(context(), wrong, output)).rejects.toThrow(
       /400: .*\n {2}from: must/,
     );

@@ -2,8 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { CliContext } from '../../src/cli/cli-context.ts';
+import { describe, expect, test } from 'vitest';
 import {
   addSuppression,
   checkSuppressions,
@@ -11,59 +10,28 @@ import {
   listSuppressions,
   removeSuppression,
 } from '../../src/cli/rules/suppressions-commands.ts';
-import { loadConfig } from '../../src/config.ts';
 import { createSuppressions } from '../../src/store/rules/suppressions.ts';
-import { startRig } from '../companion/support.ts';
-import { forSuite } from '../support/opened.ts';
-import { removeFolder, temporaryFolder } from './support.ts';
+import { forCliSuite } from './rig.ts';
 
 describe('offhook suppressions', () => {
-  let folder: string;
-  let httpUrl: string;
-  const printed: string[] = [];
-  const notes: string[] = [];
-  const rig = forSuite(() =>
-    startRig('pglite', {
-      services: async ({ database }) => {
-        const suppressions = createSuppressions(database);
-        return {
-          suppressions,
-          suppressing: {
-            suppress: async (app, address, suppression) => {
-              await suppressions.put(app, new Map([[address, suppression]]));
-              return [];
-            },
-            store: (app, given) => suppressions.put(app, given),
-            cancelSuppressed: async () => [],
-          },
-        };
+  const { rig, printed, notes, context, folder } = forCliSuite(async ({ database }) => {
+    const suppressions = createSuppressions(database);
+    return {
+      suppressions,
+      suppressing: {
+        suppress: async (app, address, suppression) => {
+          await suppressions.put(app, new Map([[address, suppression]]));
+          return [];
+        },
+        store: (app, given) => suppressions.put(app, given),
+        cancelSuppressed: async () => [],
       },
-    }),
-  );
-  beforeAll(async () => {
-    folder = await temporaryFolder();
-    httpUrl = await rig.server.listen({ host: '127.0.0.1', port: 0 });
-    const secrets = { webhookSecret: 'w', streamSecret: 's' };
-    await writeFile(join(folder, 'dev-app.json'), JSON.stringify({ ...rig.acme, ...secrets }));
-  });
-  afterEach(async () => {
-    printed.length = 0;
-    notes.length = 0;
-    await rig.clear();
-  });
-  afterAll(() => removeFolder(folder));
-
-  const context = (): CliContext => ({
-    config: loadConfig({ DATA_DIR: folder }),
-    gateway: async () => ({ httpUrl }),
-    print: (line) => printed.push(line),
-    note: (line) => notes.push(line),
-    interrupted: new AbortController().signal,
+    };
   });
   const optOut = { reason: 'opt-out', source: 'letter' };
 
   async function fileWith(content: string): Promise<string> {
-    const path = join(folder, 'numbers');
+    const path = join(folder(), 'numbers');
     await writeFile(path, content);
     return path;
   }
@@ -174,7 +142,7 @@ describe('offhook suppressions', () => {
     await expect(removeSuppression(context(), '+12025550110', {})).rejects.toThrow(
       '404: This number is not suppressed.',
     );
-    await expect(importSuppressions(context(), join(folder, 'none'), {})).rejects.toThrow(
+    await expect(importSuppressions(context(), join(folder(), 'none'), {})).rejects.toThrow(
       'none cannot be read',
     );
     await expect(importing('+12025550110,opt-out,list\n')).rejects.toThrow(

@@ -83,7 +83,7 @@ describe.each(databaseKinds)('the record of a call on %s', (kind) => {
     ]);
   });
 
-  test('has no number for a target that is none, and the whole target unless it is a number', async () => {
+  test('has a number only if the target is one, and the whole target otherwise', async () => {
     const targets = [
       { kind: 'sip', user: 'anna', host: 'pbx.example' },
       { kind: 'sip', user: '+14155550101', host: 'pbx.example' },
