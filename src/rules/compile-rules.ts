@@ -1,6 +1,7 @@
 // Turns a rule set's document into what decisions are made with: durations in milliseconds, hours
 // with their calendar, and every default filled in.
 
+import type { MeterFormula } from '../calls/abandonment/abandonment.ts';
 import type { MemberError } from '../calls/contract/schema.ts';
 import { parseDurationS } from '../lib/durations.ts';
 import type { AttemptRule } from './attempts.ts';
@@ -22,7 +23,7 @@ export type HoursRule = {
 };
 
 export type AbandonedRule = {
-  readonly formula: 'ftc' | 'ofcom';
+  readonly formula: MeterFormula;
   /** In percent. Undefined if the share is only measured. */
   readonly most?: number;
   readonly allow: number;

@@ -2,6 +2,7 @@
 // as the account wrote it; `compile-rules.ts` turns it into what decisions are made with.
 
 import { z } from 'zod';
+import { meterFormulas } from '../calls/abandonment/abandonment.ts';
 import { maxRingTimeoutMs } from '../calls/dialout-limits.ts';
 import { parseDurationS } from '../lib/durations.ts';
 import { isTimeZone } from '../lib/local-days.ts';
@@ -172,7 +173,7 @@ const falseMachineRate = z
 const abandoned = z
   .strictObject({
     formula: z
-      .enum(['ftc', 'ofcom'])
+      .enum(meterFormulas)
       .describe('the formula that `most` and `hold` use. Campaigns show both'),
     most: z
       .number()

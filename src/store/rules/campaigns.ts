@@ -3,7 +3,7 @@
 // Every call is counted once: as a row of `calls` until it is settled, and from then on in the
 // totals, in the same commit. A statement that adds up both therefore always sees each call.
 
-import { personOutcomes } from '../../calls/abandonment/abandonment.ts';
+import { type MeterFormula, personOutcomes } from '../../calls/abandonment/abandonment.ts';
 import { amdVerdicts } from '../../calls/detection/amd-event.ts';
 import type { Tally } from '../../rules/meter.ts';
 import { reachedSlot } from '../calls/call-slots.ts';
@@ -31,7 +31,7 @@ export const isDecided = `${counts} and (ftc_outcome <> 'undecided' or ended_at 
  * The outcome of a decided call. If a process died before it stored the outcome, a person who had
  * been detected counts as abandoned.
  */
-const outcome = (formula: 'ftc' | 'ofcom') =>
+const outcome = (formula: MeterFormula) =>
   `case when ${formula}_outcome <> 'undecided' then ${formula}_outcome
     when verdict in (${quoted(personVerdicts)}) then 'abandoned' else 'none' end`;
 export const ftcOutcome = outcome('ftc');
