@@ -48,7 +48,7 @@ function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
     if (described.content?.[type] === undefined) return [`'${type}' of ${status} is undocumented`];
     const place = ['paths', operation.path, operation.method, 'responses', String(status)];
     const validate = validatorAt(pointer(...place, 'content', type, 'schema'));
-    if (validate(type.endsWith('json') ? JSON.parse(text) : text)) return [];
+    if (validate(/[/+]json$/.test(type) ? JSON.parse(text) : text)) return [];
     return [`${status} is not as documented: ${ajv.errorsText(validate.errors)}`];
   };
   return (operation, answer, besides = []) => {

@@ -15,10 +15,7 @@ import { createSoundLibrary, createSoundStore } from '../../src/sounds/sound-sto
 import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { appendSteps } from '../../src/store/outbox/call-appends.ts';
 import { Outbox } from '../../src/store/outbox/outbox.ts';
-import { checkCall } from '../../src/store/rules/call-checks.ts';
-import { createRuleBook } from '../../src/store/rules/rule-book.ts';
-import { createRuleSetStore } from '../../src/store/rules/rule-sets.ts';
-import { createSuppressions } from '../../src/store/rules/suppressions.ts';
+import { ruleServices } from './rules.ts';
 
 const ownerId = 'contract';
 /** More calls than any run of these tests makes, because the queue never drains. */
@@ -49,14 +46,8 @@ export async function callServices(
     ...{ ledger, ends, clock, ownerId, commands: { run: () => undefined } },
     askOwner: async () => undefined,
   });
-  const book = createRuleBook(database.pool, () => clock.now().getTime());
   return {
-    suppressions: createSuppressions(database),
-    ruleSets: createRuleSetStore({ database, clock }),
-    rules: {
-      find: (accountId, name) => book.find(accountId, name),
-      check: (call) => checkCall(database.pool, call, clock.now()),
-    },
+    ...ruleServices(dependencies, ownerId),
     intake: createIntake(
       {
         ...{ ledger, clock, logger, onStored: () => undefined },

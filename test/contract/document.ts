@@ -56,9 +56,8 @@ export function allOperationsOf(document: OpenApiDocument): readonly Operation[]
 }
 
 /**
- * Returns the operations that answer with a JSON document in the gateway's own form. An event
- * stream does not end, and test/api/events.test.ts tests it. test/api/twilio tests the routes in
- * Twilio's form.
+ * Returns the operations in the gateway's own form. An event stream does not end, and
+ * test/api/events.test.ts tests it. test/api/twilio tests the routes in Twilio's form.
  */
 export function operationsOf(document: OpenApiDocument): readonly Operation[] {
   return allOperationsOf(document).filter(

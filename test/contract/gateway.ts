@@ -9,7 +9,6 @@ import { streamNames } from '../../src/events/subjects.ts';
 import { createSoundStore } from '../../src/sounds/sound-store.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { dayOf } from '../../src/store/days.ts';
-import { createRuleSetStore } from '../../src/store/rules/rule-sets.ts';
 import { type Rig, startRig, type TestApp } from '../companion/support.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
@@ -20,7 +19,6 @@ import { type Client, createClient, written } from './client.ts';
 import { type AuthState, type Callers, credentials } from './credentials.ts';
 import {
   bodySchemaOf,
-  bodyTypeOf,
   credentialsHeader,
   examplesOf,
   type OpenApiDocument,
@@ -29,7 +27,8 @@ import {
   readDocument,
   type Schema,
 } from './document.ts';
-import { type ApiRequest, type Pools, pooled, wavBody } from './requests.ts';
+import { type ApiRequest, type Pools, pooled, uploadFor } from './requests.ts';
+import { addRules } from './rules.ts';
 
 export type Gateway = AsyncDisposable & {
   readonly rig: Rig;
@@ -45,25 +44,13 @@ export type Gateway = AsyncDisposable & {
 
 type Sender = (request: ApiRequest, callers?: Callers) => Promise<Answer>;
 
-/**
- * These operations need parts of a gateway that this rig doesn't have: the cancelling of calls on
- * other nodes, records and campaigns of calls that were dialled, and NATS. `test/api/rules` and
- * `test/scenarios` test them.
- */
-const needsWholeGateway: ReadonlySet<string> = new Set([
-  ...['putSuppression', 'getSuppression', 'deleteSuppression', 'importSuppressions'],
-  ...['exportRecords', 'deletePerson', 'listCampaigns', 'getCampaign'],
-]);
-
 export async function startGateway(kind: DatabaseKind): Promise<Gateway> {
   const rig = await startRig(kind, { nats: true, services: callServices });
   await rig.server.listen({ host: '127.0.0.1', port: 0 });
   const { port } = rig.server.server.address() as AddressInfo;
   const client = createClient(`http://127.0.0.1:${port}`);
   const document = await readDocument(rig.server);
-  const operations = operationsOf(document).filter(
-    ({ operationId }) => !needsWholeGateway.has(operationId),
-  );
+  const operations = operationsOf(document);
   const { acme, rival, powerless } = rig;
   const callers = { valid: acme, otherTenant: rival, withoutScope: powerless };
   const send = sender(document, client, callers);
@@ -129,7 +116,8 @@ export function plainRequest(
 }
 
 function plainBody(operation: Operation, pools: Pools, json: unknown): ApiRequest['body'] {
-  if (bodyTypeOf(operation) === 'audio/wav') return wavBody;
+  const upload = uploadFor(operation, pools);
+  if (upload !== undefined) return upload;
   return json === undefined ? undefined : { json: pooled(json, pools, 0) };
 }
 
@@ -176,10 +164,10 @@ async function settle(rig: Rig, settling: Settling): Promise<Pools> {
     },
     { replace: false },
   );
-  const ruleSetName = await addRuleSets(rig, settling.app);
+  const rules = await addRules(rig, settling.app);
   const soundName = await addSounds(rig, accountId);
   const told = await publishExamples(rig, settling.document, names);
-  const pools = { ...names, ...told, soundName, ruleSetName, rules: [ruleSetName[0]] as const };
+  const pools = { ...names, ...told, ...rules, soundName };
   const sent = await sendExamples(settling, pools);
   const answered = { ...sent, ...(await withCopies(rig, sent['connectionId'] ?? [''])) };
   const eventId = [
@@ -191,15 +179,6 @@ async function settle(rig: Rig, settling: Settling): Promise<Pools> {
     eventId,
     ...(await resultLink(settling, { ...pools, ...answered })),
   };
-}
-
-/** Generated requests delete some of these rule sets, but dial-outs name only the first one. */
-async function addRuleSets(rig: Rig, app: TestApp): Promise<[string, ...string[]]> {
-  const { accountId, appId } = app;
-  const store = createRuleSetStore({ ...rig, clock: { now: () => new Date() } });
-  const names = Array.from({ length: 20 }, (_, index) => `rules-${accountId}-${index}`);
-  for (const name of names) await store.put(accountId, name, { document: {}, appId });
-  return names as [string, ...string[]];
 }
 
 /** Generated requests delete some of these sounds. */

@@ -84,11 +84,28 @@ function textsOf(
   );
 }
 
-/** The body of an upload. */
-export const wavBody: Body = {
-  raw: makeWav({ samples: [sine(1_000, 8_000, 10)] }).toString('latin1'),
-  encoding: 'latin1',
-};
+/**
+ * Returns the body of an upload.
+ *
+ * @returns undefined if the operation takes JSON, or no body
+ */
+export function uploadFor(operation: Operation, pools: Pools): Body | undefined {
+  switch (bodyTypeOf(operation)) {
+    case 'audio/wav':
+      return {
+        raw: makeWav({ samples: [sine(1_000, 8_000, 10)] }).toString('latin1'),
+        encoding: 'latin1',
+      };
+    case 'application/x-ndjson': {
+      const lines = (pools['number'] ?? []).map((number) =>
+        JSON.stringify({ number, reason: 'complaint', source: 'import' }),
+      );
+      return { raw: lines.join('\n'), encoding: 'utf8' };
+    }
+    default:
+      return undefined;
+  }
+}
 
 function fromPool(pools: Pools, name: string): fc.Arbitrary<unknown> | undefined {
   const pool = pools[name];
@@ -101,7 +118,8 @@ function bodyOf(
   pools: Pools,
 ): fc.Arbitrary<Body | undefined> {
   const schema = bodySchemaOf(operation);
-  if (bodyTypeOf(operation) === 'audio/wav') return fc.constant(wavBody);
+  const upload = uploadFor(operation, pools);
+  if (upload !== undefined) return fc.constant(upload);
   if (schema === undefined) return fc.constant(undefined);
   const value = valueFor(document, resolve(document, schema));
   const json = fc

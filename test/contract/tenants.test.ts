@@ -116,9 +116,11 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
 function idsOf(operation: Operation): readonly string[] {
   const ids = [
     ...['botId', 'streamId', 'callId', 'connectionId', 'tableName', 'testRunId', 'sessionId'],
-    ...['accountId', 'accountid', 'eventId'],
-    // An account can use a name that another account uses, for a resource of its own.
+    ...['accountId', 'accountid', 'eventId', 'campaign'],
+    // An account can use a name that another account uses, for a resource of its own. Both may have
+    // called the same person.
     ...(operation.operationId === 'putSound' ? [] : ['soundName']),
+    ...(['putSuppression', 'deletePerson'].includes(operation.operationId) ? [] : ['number']),
   ];
   return operation.parameters
     .filter(({ name, required }) => required === true && ids.includes(name))

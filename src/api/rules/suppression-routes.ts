@@ -65,9 +65,12 @@ function registerPut(server: ApiInstance, { services, clients }: SuppressionDepe
     handler: async (request) => {
       const app = clients.appOf(request);
       const address = addressIn(request.params, app);
-      const left = await suppressing.suppress(app, address, toSuppression(request.body));
-      const stored = await requireSuppression(suppressions.find(app.accountId, address));
-      return { ...stored, ...(left.length === 0 ? {} : { left: [...left] }) };
+      const suppression = toSuppression(request.body);
+      const left = await suppressing.suppress(app, address, suppression);
+      const stored = await suppressions.find(app.accountId, address);
+      // It may have ended since, or another request may have deleted it.
+      const ended = { address, ...suppression, createdAt: new Date(), appId: app.appId };
+      return { ...bodyOf(stored ?? ended), ...(left.length === 0 ? {} : { left: [...left] }) };
     },
   });
 }

@@ -22,7 +22,10 @@ const reason = z.enum(suppressionReasons);
 const source = identifierUpTo(maxSuppressionSourceLength).describe(
   'where the suppression comes from, e.g. `web form`',
 );
-const until = 'the suppression ends at this time; default: it does not end';
+/** A time that has passed is refused, because the suppression would silently do nothing. */
+const until = filterInstant
+  .refine((text) => Date.parse(text) > Date.now(), 'must lie in the future')
+  .describe('the suppression ends at this time; default: it does not end');
 
 const numberText = z.string().min(1).max(maxNumberLength);
 
@@ -37,7 +40,7 @@ export const suppressionParams = z.object({
   ),
 });
 
-const suppressionMembers = { reason, source, until: filterInstant.describe(until).exactOptional() };
+const suppressionMembers = { reason, source, until: until.exactOptional() };
 
 export const suppressionBody = z
   .strictObject(suppressionMembers)

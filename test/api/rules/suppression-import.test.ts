@@ -124,14 +124,15 @@ describe('an import', () => {
       `+12025550114,opt-out,${'x'.repeat(100_000)},`,
       Buffer.from([0xff]),
       '+12025550115,opt-out,list,tomorrow',
+      '+12025550115,opt-out,list,2020-01-01T00:00:00Z',
       '+12025550116,opt-out,list,',
     ];
     const bytes = body.map((line) => Buffer.concat([Buffer.from(line), Buffer.from('\n')]));
     const result = await send('text/csv', Buffer.concat(bytes));
 
     const { wrong, ...counts } = result.body as { wrong: readonly { readonly line: number }[] };
-    expect(counts).toEqual({ accepted: 2, replaced: 0, wrongTotal: 7 });
-    expect(wrong.map(({ line }) => line)).toEqual([3, 4, 5, 6, 8, 9, 10]);
+    expect(counts).toEqual({ accepted: 2, replaced: 0, wrongTotal: 8 });
+    expect(wrong.map(({ line }) => line)).toEqual([3, 4, 5, 6, 8, 9, 10, 11]);
     expect(wrong.map((each) => JSON.stringify(each)).join('\n')).not.toMatch(/2025550/);
     expect(await stored()).toHaveLength(2);
   });

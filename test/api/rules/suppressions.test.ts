@@ -104,6 +104,7 @@ test.each([
   ['/+12025550110', { reason: 'opt-out' }, 'source'],
   ['/+12025550110', { ...optOut, source: 'x'.repeat(65) }, 'source'],
   ['/+12025550110', { ...optOut, until: 'tomorrow' }, 'until'],
+  ['/+12025550110', { ...optOut, until: '2020-01-01T00:00:00Z' }, 'until'],
   ['/+12025550110', { ...optOut, expires: '2999-01-01T00:00:00Z' }, 'expires'],
 ])('PUT %s %j is refused, naming %s', async (path, body, wrong) => {
   const response = await ask('PUT', path, { body });
