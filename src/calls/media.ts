@@ -11,6 +11,7 @@ import type { Keys, KeysSent } from './keys/keys.ts';
 import type { CallQuality } from './life/call-quality.ts';
 import type { CallPlans, PlanReport } from './plans/plans.ts';
 import type { Playback, PlaybackReport } from './playback/playback.ts';
+import type { RecordingCommand, RecordingReport } from './recording/recording.ts';
 import type { StreamReport, StreamSettings } from './stream/stream.ts';
 import type { BridgePhase, TransferFailure } from './transfer/transfer.ts';
 
@@ -55,6 +56,8 @@ export type MediaCommand =
   | { readonly kind: 'sendDigit'; readonly digit: string }
   /** Tells the bot that the transfer failed and that it has the call again. */
   | { readonly kind: 'reportTransferFailure'; readonly failure: TransferFailure }
+  /** Starts, pauses, resumes or stops the recording. Once started, it reports its end. */
+  | ({ readonly kind: 'record' } & RecordingCommand)
   /** Asks for one `envelope` event. */
   | { readonly kind: 'requestEnvelope' }
   /** Asks for one `quality` event. */
@@ -70,6 +73,7 @@ export type MediaEvent =
   | { readonly kind: 'playback'; readonly report: PlaybackReport }
   | { readonly kind: 'keysSent'; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly report: PlanReport }
+  | { readonly kind: 'recording'; readonly report: RecordingReport }
   /** The first sound of a bot, rather than silence, is being sent. Reported once per call. */
   | { readonly kind: 'botSpoke' }
   /**

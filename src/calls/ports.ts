@@ -12,6 +12,7 @@ import type { CallStep } from './life/call-step.ts';
 import type { Cause, EndFacts } from './life/end-facts.ts';
 import type { MediaOffer } from './media.ts';
 import type { Sound } from './playback/playback.ts';
+import type { RecordingEncryption } from './recording/recording.ts';
 import type { NumberedStream, StreamSettings } from './stream/stream.ts';
 import type { Transfer } from './transfer/transfer.ts';
 
@@ -285,6 +286,23 @@ export type SoundPort = {
    * Bounded in time. Never rejects.
    */
   loadSound(accountId: string, reference: string): Promise<SoundResult>;
+};
+
+// ── Recording ────────────────────────────────────────────────────────────────────────────────────
+
+export type PreparedRecording =
+  /** `encryption` is omitted if the recording isn't encrypted. */
+  | { readonly ok: true; readonly encryption?: RecordingEncryption }
+  /** The key is unknown or unusable. `reason` is meant for people. */
+  | { readonly ok: false; readonly reason: string };
+
+export type RecordingPort = {
+  /**
+   * Makes the content key of a call's recording. Bounded in time. Never rejects.
+   *
+   * @param keyName name of the account's key. Undefined if the recording isn't encrypted
+   */
+  prepare(call: AcceptedCall, keyName: string | undefined): Promise<PreparedRecording>;
 };
 
 // ── Outbox ───────────────────────────────────────────────────────────────────────────────────────

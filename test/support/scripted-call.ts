@@ -300,6 +300,8 @@ function lineOf(command: MediaCommand): string | undefined {
       return `press ${command.keys.commandId}`;
     case 'stopPlayback':
       return 'stopPlayback';
+    case 'record':
+      return `record ${command.action}`;
     case 'requestEnvelope':
     case 'requestQuality':
     case 'gateStream':

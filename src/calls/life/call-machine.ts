@@ -156,6 +156,7 @@ const answered = callSetup.createStateConfig({
     'media.botSpoke': { actions: noteBot },
     // The media only reports this at the end.
     'media.quality': {},
+    'media.recording': {},
     'leg.dtmf': { actions: [emitDtmf, optOutByKey] },
     'media.dtmf': { actions: [emitDtmf, optOutByKey] },
     'media.stream': [
@@ -254,6 +255,7 @@ const closing = callSetup.createStateConfig({
     'media.failed': { actions: stopAwaitingQuality },
     // The call has ended, so there's nothing to do for these.
     'media.botSpoke': {},
+    'media.recording': {},
     'media.dtmf': {},
     'media.inactive': {},
     'media.plan': {},

@@ -126,6 +126,8 @@ export class RtpSession {
       case 'reportTransferFailure':
         this.streaming.sendTransferFailed(command.failure);
         break;
+      case 'record':
+        break;
       default:
         assertNever(command);
     }

@@ -118,6 +118,7 @@ export class SessionBench {
         this.inactive += 1;
         break;
       case 'botSpoke':
+      case 'recording':
         break;
       case 'connected':
       case 'envelope':
