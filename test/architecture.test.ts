@@ -30,6 +30,8 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   // Media workers call streams through src/media/stream-port.ts.
   streams: ['calls', 'lib', 'media'],
   sounds: ['calls', 'lib', 'media', 'store'],
+  // Writes and stores recordings. Media workers call it through src/media/recorder-port.ts.
+  recording: ['calls', 'lib', 'media', 'store'],
   sip: ['calls', 'lib'],
   events: ['calls', 'lib'],
   // Decides by the calling rules of an account. Pure.
