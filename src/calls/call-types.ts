@@ -5,6 +5,7 @@ import type { CallIdentity } from './contract/identity.ts';
 import type { SelectedEventType } from './contract/notify-events.ts';
 import type { AmdEventName } from './detection/amd-event.ts';
 import type { RequestedScreening, RequestedVoicemail } from './plans/plans.ts';
+import type { RequestedRecording } from './recording/recording.ts';
 import type { Consent } from './rules/consent.ts';
 import type { Ruling } from './rules/ruling.ts';
 import type { RequestedStream } from './stream/stream.ts';
@@ -108,6 +109,8 @@ export type DialoutRequest = CallerDetails & {
   readonly optOutKey?: string;
   /** A sound for a person who opted out. The call ends after it. */
   readonly optOutSound?: string;
+  /** How the call is recorded. Omitted if neither the request nor its bot says anything about it. */
+  readonly recording?: RequestedRecording;
   /** The plan to connect the person to an agent. */
   readonly bridge?: TransferPlan;
   /**

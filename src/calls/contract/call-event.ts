@@ -10,6 +10,7 @@ import { keyEvents } from '../keys/key-contract.ts';
 import { endEvents, placingEvents } from '../life/call-contract.ts';
 import { optOutEvents } from '../opt-out/opt-out-contract.ts';
 import { playbackEvents } from '../playback/playback-contract.ts';
+import { recordingEvents } from '../recording/recording-contract.ts';
 import { streamEvents } from '../stream/stream-contract.ts';
 import { transferEvents } from '../transfer/transfer-contract.ts';
 import { type CallEventEnvelope, callEventEnvelope } from './definitions.ts';
@@ -25,6 +26,7 @@ export const callEvents = {
   ...streamEvents,
   ...playbackEvents,
   ...transferEvents,
+  ...recordingEvents,
   ...endEvents,
 };
 

@@ -33,6 +33,14 @@ export type RequestedRecording = {
   readonly required: boolean;
 };
 
+/** Applies to a command's recording if neither the request nor its bot says anything else. */
+export const defaultRecording: RequestedRecording = {
+  from: 'command',
+  pauseOnKeys: false,
+  fill: 'silence',
+  required: false,
+};
+
 /** What the media needs in order to record a call. */
 export type RecordingStart = {
   readonly callId: CallId;
@@ -80,6 +88,24 @@ export const recordingFaults = [
   'media-failed',
 ] as const;
 export type RecordingFault = (typeof recordingFaults)[number];
+
+/**
+ * Why there is no recording, or not a whole one. announcement: its announcement wasn't played to
+ * the end. lost: the node died, and its spool can't be read.
+ */
+export const recordingFailures = [
+  ...recordingFaults,
+  'announcement',
+  'store-unreachable',
+  'store-refused',
+  'store-full',
+  'lost',
+] as const;
+export type RecordingFailure = (typeof recordingFailures)[number];
+
+/** storing: the call's part is over, and the recording is on its way to the store. */
+export const recordingStates = ['recording', 'paused', 'storing', 'stored', 'failed'] as const;
+export type RecordingState = (typeof recordingStates)[number];
 
 /**
  * The media's reports, in order: `started`, pairs of `paused` and `resumed`, then `stopped` or

@@ -35,12 +35,14 @@ describe('events that a request selects', () => {
       ...['stream-started', 'stream-stopped', 'stream-failed'],
       ...['playback-started', 'playback-finished'],
       ...['transfer-ringing', 'transfer-answered', 'transfer-completed', 'transfer-failed'],
+      ...['recording-started', 'recording-paused', 'recording-resumed', 'recording-stopped'],
+      ...['recording-stored', 'recording-failed'],
     ]);
   });
 
   test('have a wildcard for each family, and one for all types', () => {
     expect(eventSelectors.filter((selector) => selector.endsWith('*'))).toEqual([
-      ...['stream-*', 'playback-*', 'transfer-*', '*'],
+      ...['stream-*', 'playback-*', 'transfer-*', 'recording-*', '*'],
     ]);
   });
 });
