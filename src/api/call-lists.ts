@@ -107,6 +107,7 @@ function registerPair(
     method: 'GET',
     url: prefix,
     onRequest: clients.require({ ...access, contentTypes: listTypes }),
+    handlerTimeout: maxCsvMs + lastPageMs,
     preValidation: gatherMetadata,
     schema: {
       ...{ ...list, ...common, description: listDescription, querystring: listQuery },
@@ -170,6 +171,8 @@ async function pageOf({ calls, scope, filter }: Search): Promise<CallPage> {
 /** The bounds of one CSV file, after which the client continues with the cursor. */
 const maxCsvCalls = 100_000;
 const maxCsvMs = 60_000;
+/** For the page that has begun when `maxCsvMs` is over, and the line after it. */
+const lastPageMs = 15_000;
 
 function isCsvWanted({ query, headers }: { query: ListQuery; headers: FastifyRequest['headers'] }) {
   const { format } = query;

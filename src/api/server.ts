@@ -56,6 +56,8 @@ export type ApiServerOptions = {
    * Default: 10,000.
    */
   readonly requestTimeoutMs?: number;
+  /** Maximum time for a response, except where a route says otherwise. Default: 15,000. */
+  readonly responseTimeoutMs?: number;
   /** Registers other modules' routes, which use the same authentication. */
   readonly areas?: readonly RegisterRoutes[];
 };
@@ -73,8 +75,6 @@ const limits = {
    * and never send a request on a connection that we have just closed.
    */
   keepAliveTimeout: 72_000,
-  /** Storing a request takes milliseconds, so we respond with 503 if it takes this long. */
-  handlerTimeout: 15_000,
   /** The longest bot id. Longer path segments match no route. */
   maxParamLength: 128,
 };
@@ -95,6 +95,8 @@ const simpleRoutes = [
 
 /** Requests are small, so a client that needs longer to send one usually does so on purpose. */
 const defaultRequestTimeoutMs = 10_000;
+/** Storing a request takes milliseconds, so we respond with 503 if it takes this long. */
+const defaultResponseTimeoutMs = 15_000;
 
 export async function createApiServer(options: ApiServerOptions): Promise<ApiInstance> {
   const { services, config, logger, metrics, isDraining } = options;
@@ -103,6 +105,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   const faults = createClientFaults(logger);
   const base = fastify({
     ...serverLimits,
+    handlerTimeout: options.responseTimeoutMs ?? defaultResponseTimeoutMs,
     // Node can't exempt a single request, so `limitBodyTime` bounds the bodies instead.
     requestTimeout: 0,
     routerOptions: { maxParamLength },

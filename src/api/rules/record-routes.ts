@@ -17,6 +17,12 @@ export type RecordDependencies = {
   readonly clients: Clients;
 };
 
+/**
+ * Enough for tens of millions of records. A client that reads slowly keeps one batch in memory, and
+ * is cut off after this.
+ */
+const maxExportMs = 3_600_000;
+
 const contentTypes = ['application/x-ndjson', 'text/csv'] as const satisfies ContentType[];
 
 const headersOf: Readonly<Record<RecordFormat, Readonly<Record<string, string>>>> = {
@@ -62,6 +68,7 @@ export function registerRecords(
     method: 'GET',
     url: '/api/public/records',
     onRequest: clients.require({ scope: 'Calling Rules', contentTypes }),
+    handlerTimeout: maxExportMs,
     schema: {
       operationId: 'exportRecords',
       summary: 'Export the records of calls, as evidence',

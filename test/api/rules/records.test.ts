@@ -1,12 +1,14 @@
 // The export of the records of calls over HTTP, on a real database.
 
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createCallRecords } from '../../../src/store/rules/call-records.ts';
 import { type Ask, errorsOf, startRig } from '../../companion/support.ts';
 import { databaseKinds } from '../../support/databases.ts';
 import { forSuite } from '../../support/opened.ts';
 import { insertRows } from '../../support/tables.ts';
+import { app, startHarness, token } from '../support.ts';
 
 const sha256 = '0a'.repeat(32);
 const agentAt = '2026-11-20T09:00:12.000Z';
@@ -42,6 +44,14 @@ function split(text: string): { readonly lines: readonly string[]; readonly trai
   const lines = text.split(/(?<=\n)/);
   return { lines: lines.slice(0, -1), trailer: lines.at(-1) ?? '' };
 }
+
+/** The columns of a call that nobody answered. */
+const missing = {
+  ...{ trunk: null, number: null, target: null, caller_name: null, dialed_at: null },
+  ...{ ringing_at: null, answered_at: null, reason_code: null, verdict: null, campaign: null },
+  ...{ time_zone: null, consent: null, rule_set: null, rule_set_version: null, rule: null },
+  ...{ ftc_outcome: null, ofcom_outcome: null, evidence: null },
+};
 
 const hashOf = (lines: readonly string[]): string =>
   createHash('sha256').update(lines.join('')).digest('hex');
@@ -168,4 +178,37 @@ describe.each(databaseKinds)('GET /api/public/records on %s', (kind) => {
     expect((await exported({ number: '1' })).statusCode).toBe(400);
     expect((await exported({}, { headers: { accept: 'image/png' } })).statusCode).toBe(406);
   });
+});
+
+test('an export may take longer than other responses, and is whole', async () => {
+  const record = {
+    ...{ call_id: 'call-1', accepted_at: new Date(), app_id: 'app-1', bot_id: 'st-1' },
+    ...{ caller: '15559876543', ended_at: new Date(), outcome: 'completed' },
+  };
+  await using harness = await startHarness(
+    {
+      apps: {
+        find: async () => app({ appId: 'crm', scopes: ['Calling Rules'] }),
+        findByApiKey: async () => undefined,
+      },
+      records: {
+        async *read() {
+          for (let index = 0; index < 4; index += 1) {
+            yield [{ ...missing, ...record }];
+            await pause(100);
+          }
+        },
+      },
+    },
+    [],
+    { responseTimeoutMs: 200 },
+  );
+  const { port } = new URL(await harness.server.listen({ host: '127.0.0.1', port: 0 }));
+  const response = await fetch(`http://127.0.0.1:${port}/api/public/records`, {
+    headers: { auth: await token({ appId: 'crm' }) },
+  });
+
+  const { lines, trailer } = split(await response.text());
+  expect(lines).toHaveLength(4);
+  expect(JSON.parse(trailer)).toMatchObject({ trailer: true, records: 4 });
 });

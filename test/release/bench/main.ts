@@ -11,6 +11,7 @@ import { benchCompanion } from './companion.ts';
 import { benchConsole } from './console.ts';
 import { benchDeliveries } from './deliveries.ts';
 import { benchIdle } from './idle.ts';
+import { benchImport } from './import.ts';
 import { benchLists } from './lists.ts';
 import { benchNodes } from './nodes.ts';
 import { benchQuality } from './quality.ts';
@@ -32,6 +33,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   companion: benchCompanion,
   console: benchConsole,
   idle: benchIdle,
+  import: benchImport,
   lists: benchLists,
   nodes: benchNodes,
   quality: benchQuality,
