@@ -145,6 +145,8 @@ export type AcceptedCall = CallIdentity & {
   readonly isRuled?: true;
   /** Set when the call is taken, if its account has calling rules. */
   readonly ruling?: Ruling;
+  /** When the hours end that permit the call. No INVITE to the person leaves from then on. */
+  readonly hoursEndAt?: Date;
 };
 
 /** Returns the call's account if it had calling rules when the call was taken. */

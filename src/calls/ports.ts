@@ -67,11 +67,13 @@ export type PlaceRequest = CallerDetails & {
    * that nobody has to be asked before an INVITE.
    */
   readonly ruledAccountId?: string;
+  /** When the hours of the target end. Omitted if no hours apply to the leg. */
+  readonly hoursEndAt?: Date;
   /**
    * Asked before the INVITE to each gateway, once nothing else remains to be waited for. Bounded in
    * time. Never rejects. Default: not asked.
    */
-  readonly mayReach?: () => Promise<Reachability>;
+  readonly mayReach?: () => Promise<Reachability | 'outside-hours'>;
 };
 
 /** unknown: the database didn't respond. In that case no INVITE leaves either. */
@@ -187,9 +189,17 @@ export type LegFailure = {
    * silence; 503 for an ICMP error, a refused connection or a DNS failure). transport: no engine is
    * connected, its connection broke, or it rejected the request. unusable: the 200 OK has no usable
    * SDP or Contact. cancelled: this process sent CANCEL, regardless of the final response that
-   * followed. suppressed: the number was suppressed before the INVITE left.
+   * followed. suppressed: the number was suppressed before the INVITE left. outside-hours: the
+   * number's calling hours ended before the INVITE left.
    */
-  readonly kind: 'response' | 'stack' | 'transport' | 'unusable' | 'cancelled' | 'suppressed';
+  readonly kind:
+    | 'response'
+    | 'stack'
+    | 'transport'
+    | 'unusable'
+    | 'cancelled'
+    | 'suppressed'
+    | 'outside-hours';
   /** Only for `response`. */
   readonly facts?: EndFacts;
   /** Set if it is certain that no INVITE left for any gateway. */

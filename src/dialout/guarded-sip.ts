@@ -1,7 +1,8 @@
 // The SIP port that this process's calls use. It doesn't send any INVITE unless we hold the lease.
 // That includes a leg's later INVITEs, because a paused process may wake up long after another
 // process has ended the call. Before the INVITE to each gateway, it checks that the target hasn't
-// been suppressed since the call was taken. The port also reports when a call's legs are off the
+// been suppressed since the call was taken, and that its hours haven't ended: a call may wait for
+// its turn, or for a gateway that says nothing. The port also reports when a call's legs are off the
 // wire, i.e. when no SIP transaction or dialog is left.
 
 import type { CallId } from '../calls/contract/identity.ts';
@@ -10,6 +11,7 @@ import type {
   Clock,
   LegObserver,
   PlaceRequest,
+  Reachability,
   SipPort,
   SuppressionCheck,
 } from '../calls/ports.ts';
@@ -55,11 +57,11 @@ export function guardSip(
       for (const watcher of watchers) watcher.onReleased(legId);
       return refusedLeg(observer, options.clock);
     }
-    const { ruledAccountId, target } = request;
+    const { ruledAccountId } = request;
     const mayReach =
       ruledAccountId === undefined
         ? {}
-        : { mayReach: () => options.suppressions.reach(ruledAccountId, target) };
+        : { mayReach: () => reachNow({ ...request, ruledAccountId }, options) };
     const leg = sip.place({ ...request, mayInvite: options.mayPlace, ...mayReach }, observer);
     for (const watcher of watchers) watcher.onPlaced(legId);
     const callLegs = legs.get(callId) ?? new Set();
@@ -94,6 +96,20 @@ export function guardSip(
       await within(Promise.all([...legs.values()].flatMap((each) => [...each])), timeoutMs);
     },
   };
+}
+
+/** Says whether the INVITE of a ruled call may leave at the moment at which this resolves. */
+export async function reachNow(
+  {
+    ruledAccountId,
+    target,
+    hoursEndAt,
+  }: Pick<PlaceRequest, 'target' | 'hoursEndAt'> & { readonly ruledAccountId: string },
+  { suppressions, clock }: { readonly suppressions: SuppressionCheck; readonly clock: Clock },
+): Promise<Reachability | 'outside-hours'> {
+  const reachability = await suppressions.reach(ruledAccountId, target);
+  const isLate = hoursEndAt !== undefined && clock.now() >= hoursEndAt;
+  return reachability === 'free' && isLate ? 'outside-hours' : reachability;
 }
 
 function refusedLeg(observer: LegObserver, clock: Clock): CallLeg {

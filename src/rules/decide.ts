@@ -127,6 +127,23 @@ function allPermitAt(
   return hours === undefined || !counts(hours) ? at : openingAt(hours, zones, at);
 }
 
+/**
+ * Returns when the hours end that permit a call now. An INVITE that has to wait may then no longer
+ * leave.
+ *
+ * @returns undefined if no hours apply, or if they don't end within a day
+ */
+export function hoursEndAt(
+  { hours }: Rules,
+  { number, timeZone }: Pick<CallFacts, 'number' | 'timeZone'>,
+  now: Date,
+): Date | undefined {
+  const zones = number === undefined ? undefined : callZones(hours, number, timeZone);
+  if (hours === undefined || zones === undefined) return undefined;
+  const closingMs = hours.calendar.closing(zones, now.getTime());
+  return closingMs === undefined ? undefined : new Date(closingMs);
+}
+
 /** @returns undefined if there is no opening within a year, or if the zones aren't known */
 function openingAt(
   { calendar }: HoursRule,

@@ -72,6 +72,18 @@ describe('the SIP port of a node', () => {
     expect([await answers[0], await answers[1]]).toEqual(['suppressed', 'free']);
   });
 
+  test('says before each INVITE whether the hours of its number have ended', async () => {
+    const { guarded, observer, requests } = rig();
+    const hours = [{ hoursEndAt: new Date(0) }, { hoursEndAt: new Date(1) }, {}];
+    for (const more of hours) {
+      guarded.place({ ...request, ...more, ruledAccountId: 'lenient' }, observer);
+    }
+    guarded.place({ ...request, ruledAccountId: 'strict', hoursEndAt: new Date(0) }, observer);
+
+    const answers = await Promise.all(requests.map(({ mayReach }) => mayReach?.()));
+    expect(answers).toEqual(['outside-hours', 'free', 'free', 'suppressed']);
+  });
+
   test('does not wait for the release of a leg that was never placed', () => {
     const { guarded, observer, line, placedCalls } = rig();
     line.isBroken = true;

@@ -57,6 +57,8 @@ const { values } = parseArgs({
     hours: { type: 'string' },
     /** How many calls of accounts with calling rules to dial instead of the storm. */
     rules: { type: 'string' },
+    /** The databases of `--rules`, separated by commas. */
+    databases: { type: 'string', default: 'postgres,pglite' },
     /** The program of a drachtio-server, for the storm and for `--servers`. */
     drachtio: { type: 'string' },
     gateways: { type: 'string', default: '2' },
@@ -127,6 +129,7 @@ async function servers(): Promise<boolean> {
 async function stormOfRules(): Promise<boolean> {
   let isFine = true;
   for (const on of ['postgres', 'pglite'] as const) {
+    if (!values.databases.split(',').includes(on)) continue;
     say(`seed ${seed}, ${rules} calls on ${on}`);
     isFine = conclude(await runRules({ on, seed, calls: rules, log: say })) && isFine;
   }

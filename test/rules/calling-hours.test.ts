@@ -143,6 +143,32 @@ describe('the hours of several zones', () => {
   });
 });
 
+describe('the end of the hours', () => {
+  const closing = (hours: WeeklyHours, zones: readonly string[], from: string) => {
+    const closingMs = createCallingHours(hours).closing(zones, Date.parse(from));
+    return closingMs === undefined ? undefined : new Date(closingMs).toISOString();
+  };
+  const day = hoursOf(everyDay('08:00', '21:00'));
+
+  test('is the first in any zone', () => {
+    expect(closing(day, ['UTC'], '2026-11-24T12:00:00Z')).toBe('2026-11-24T21:00:00.000Z');
+    const both = ['America/New_York', 'America/Los_Angeles'];
+    expect(closing(day, both, '2026-11-24T17:00:00Z')).toBe('2026-11-25T02:00:00.000Z');
+  });
+
+  test('is not midnight if the next day begins with a window', () => {
+    const night = hoursOf([...everyDay('20:00', '24:00'), ...everyDay('00:00', '02:00')]);
+    expect(closing(night, ['UTC'], '2026-11-24T21:00:00Z')).toBe('2026-11-25T02:00:00.000Z');
+  });
+
+  test('is not known for hours that last longer than a day, however often it is asked', () => {
+    const calendar = createCallingHours(hoursOf(everyDay('00:00', '24:00')));
+    const asked = ['2026-11-24T21:00:00Z', '2026-11-25T20:59:00Z', '2026-11-25T21:00:00Z'];
+    const answers = asked.map((at) => calendar.closing(['UTC'], Date.parse(at)));
+    expect(answers).toEqual([undefined, undefined, undefined]);
+  });
+});
+
 describe('against a clock on the wall that is read every minute', () => {
   /** Days on which clocks change, the date line moves, or the calendar is unusual. */
   const days = [
@@ -208,7 +234,13 @@ describe('against a clock on the wall that is read every minute', () => {
           const found = createCallingHours(hours).opening(inZones, fromMs);
 
           if (expected === undefined) expect(found ?? limitMs).toBeGreaterThanOrEqual(limitMs);
-          else expect(found).toBe(expected);
+          else {
+            expect(found).toBe(expected);
+            const endMs = expected + 3 * 60 * minuteMs;
+            const closingMs = createCallingHours(hours).closing(inZones, expected) ?? endMs;
+            const closed = firstClosedMinute(hours, inZones, expected, endMs) ?? endMs;
+            expect(Math.min(endMs, closingMs)).toBe(closed);
+          }
         },
       ),
       { numRuns: 150 },
@@ -233,6 +265,18 @@ describe('against a clock on the wall that is read every minute', () => {
     return (windows[new Date(`${date}T00:00:00Z`).getUTCDay()] ?? []).some(
       ({ fromMinute, untilMinute }) => fromMinute <= minute && minute < untilMinute,
     );
+  }
+
+  function firstClosedMinute(
+    hours: WeeklyHours,
+    inZones: readonly string[],
+    fromMs: number,
+    limitMs: number,
+  ): number | undefined {
+    for (let atMs = fromMs; atMs < limitMs; atMs += minuteMs) {
+      if (!inZones.every((zone) => isOpen(hours, zone, atMs))) return atMs;
+    }
+    return undefined;
   }
 
   function firstOpenMinute(

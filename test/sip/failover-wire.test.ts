@@ -161,7 +161,8 @@ describe('fail-over over SIP', () => {
   test.each([
     ['suppressed', 'suppressed'],
     ['unknown', 'transport'],
-  ] as const)('a number whose suppression is %s gets no first INVITE', async (answer, kind) => {
+    ['outside-hours', 'outside-hours'],
+  ] as const)('a number that is %s gets no first INVITE', async (answer, kind) => {
     const { place, first } = await open();
     const { leg, observer } = place(undefined, undefined, { mayReach: async () => answer });
 

@@ -137,7 +137,7 @@ class Line {
   }
 
   #place(session: MediaSession): void {
-    const { request, callId } = this.#call;
+    const { request, callId, hoursEndAt } = this.#call;
     this.#state = 'placed';
     this.#send({ type: 'line.placing' });
     this.#leg = this.#ports.sip.place(
@@ -150,6 +150,7 @@ class Line {
         ...(request.headers === undefined ? {} : { headers: request.headers }),
         ...(request.trunk === undefined ? {} : { trunk: request.trunk }),
         ...ruledAccountIn(this.#call),
+        ...(hoursEndAt === undefined ? {} : { hoursEndAt }),
       },
       { observe: (event) => this.#observeLeg(event) },
     );

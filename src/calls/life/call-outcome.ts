@@ -140,6 +140,7 @@ export function endOfRefusal(refusal: RuleRefusal, at: Date): CallEnd {
 export function endOfFailure(failure: LegFailure): CallEnd {
   const { at, sipStatus, reason, facts } = failure;
   if (failure.kind === 'suppressed') return endOfRefusal({ rule: 'suppressed' }, at);
+  if (failure.kind === 'outside-hours') return endOfRefusal({ rule: 'hours' }, at);
   // The SIP engine generates the status for a TLS error, so only its words mean anything.
   const isTlsError = failure.kind === 'stack' && reason.startsWith('TLS: ');
   const line = sipStatus === undefined || isTlsError ? reason : `${sipStatus} ${reason}`.trim();
@@ -176,6 +177,7 @@ function meaningOfFailure(failure: LegFailure): Meaning {
     case 'cancelled':
       return cancelled;
     case 'suppressed':
+    case 'outside-hours':
       return notPermitted;
   }
 }

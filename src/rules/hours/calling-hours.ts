@@ -34,6 +34,13 @@ export type CallingHours = {
    * @returns undefined if there is no such moment within 370 days
    */
   opening(zones: readonly string[], nowMs: number): number | undefined;
+  /**
+   * Returns the first moment after `nowMs` at which one of the zones is outside the hours.
+   *
+   * @param zones IANA names, all within the hours at `nowMs`
+   * @returns undefined if there is no such moment within a day
+   */
+  closing(zones: readonly string[], nowMs: number): number | undefined;
 };
 
 /** An answer that is the same for every moment from `fromMs` until before `untilMs`. */
@@ -42,6 +49,12 @@ type KnownAnswer = {
   readonly untilMs: number;
   /** Undefined if there is no opening. */
   readonly openingMs: number | 'now' | undefined;
+};
+
+type KnownClosing = {
+  readonly fromMs: number;
+  readonly untilMs: number;
+  readonly closingMs: number | undefined;
 };
 
 /** About as many lists of zones as numbers have. */
@@ -55,6 +68,7 @@ export function createCallingHours(hours: WeeklyHours): CallingHours {
     closedDays.has(localDay) ? [] : (week[(((localDay + 4) % 7) + 7) % 7] ?? []);
   // Most calls of a list are to the same few zones, and at night all of them wait for one moment.
   const known = new LRUCache<string, KnownAnswer>({ max: maxKnownAnswers });
+  const closings = new LRUCache<string, KnownClosing>({ max: maxKnownAnswers });
   return {
     opening(zones, nowMs) {
       const key = zones.join();
@@ -64,6 +78,15 @@ export function createCallingHours(hours: WeeklyHours): CallingHours {
         known.set(key, answer);
       }
       return answer.openingMs === 'now' ? nowMs : answer.openingMs;
+    },
+    closing(zones, nowMs) {
+      const key = zones.join();
+      let closing = closings.get(key);
+      if (closing === undefined || nowMs < closing.fromMs || nowMs >= closing.untilMs) {
+        closing = closingAt(intervalsOf, zones, nowMs);
+        closings.set(key, closing);
+      }
+      return closing.closingMs;
     },
   };
 }
@@ -101,6 +124,20 @@ function answerAt(intervalsOf: IntervalsOf, zones: readonly string[], nowMs: num
   return openingMs === nowMs
     ? { fromMs: nowMs, untilMs, openingMs: 'now' }
     : { fromMs: nowMs, untilMs: openingMs, openingMs };
+}
+
+/** Hours that last until midnight may continue after it, so each end is looked at once more. */
+function closingAt(
+  intervalsOf: IntervalsOf,
+  zones: readonly string[],
+  fromMs: number,
+): KnownClosing {
+  for (let atMs = fromMs; atMs < fromMs + dayMs; ) {
+    const { openingMs, untilMs } = answerAt(intervalsOf, zones, atMs);
+    if (openingMs !== 'now') return { fromMs, untilMs: atMs, closingMs: atMs };
+    atMs = untilMs;
+  }
+  return { fromMs, untilMs: fromMs + neverOpenMs, closingMs: undefined };
 }
 
 /**

@@ -37,6 +37,7 @@ const notAllowed = { reason: 'this process may send no more INVITEs', kind: 'tra
 
 const unreachable = {
   suppressed: { reason: 'The number is suppressed', kind: 'suppressed' },
+  'outside-hours': { reason: "The number's calling hours have ended", kind: 'outside-hours' },
   unknown: {
     reason: 'It could not be checked whether the number is suppressed',
     kind: 'transport',

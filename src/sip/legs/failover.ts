@@ -29,6 +29,7 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
     case 'unusable':
     case 'cancelled':
     case 'suppressed':
+    case 'outside-hours':
       return false;
   }
 }

@@ -23,9 +23,9 @@ import type { CallId } from '../../calls/contract/identity.ts';
 import type { Clock } from '../../calls/ports.ts';
 import type { RuleRefusal } from '../../calls/rules/refusal.ts';
 import type { Ruling } from '../../calls/rules/ruling.ts';
-import { suppressedAddressOf } from '../../calls/rules/suppression.ts';
+import { calledNumberOf, suppressedAddressOf } from '../../calls/rules/suppression.ts';
 import type { Rules } from '../../rules/compile-rules.ts';
-import { type CallFacts, type Decision, decide } from '../../rules/decide.ts';
+import { type CallFacts, type Decision, decide, hoursEndAt } from '../../rules/decide.ts';
 import { fewRows } from '../few-rows.ts';
 import { calleeNumber } from '../schema/calls.ts';
 import { retryConflicts } from '../sql-errors.ts';
@@ -48,8 +48,11 @@ export type Permits = {
   decide(calls: readonly AcceptedCall[]): Promise<ReadonlyMap<CallId, Permit | RuleRefusal>>;
 };
 
-/** The call may be dialled. `ruling` is undefined if the account has no rule set that applies. */
-export type Permit = { readonly ruling?: Ruling };
+/**
+ * The call may be dialled until `hoursEndAt`, if there are hours. `ruling` is undefined if the
+ * account has no rule set that applies.
+ */
+export type Permit = { readonly ruling?: Ruling; readonly hoursEndAt?: Date };
 
 export type PermitOptions = {
   readonly clock: Clock;
@@ -209,8 +212,9 @@ export function createPermits(pool: Pool, ownerId: string, options: PermitOption
         inTransaction(pool, (client) => decideAll(client, calls)),
       );
       const verdicts = new Map<CallId, Permit | RuleRefusal>();
+      const now = options.clock.now();
       for (const { call, ruleSet, decision } of decided) {
-        if (decision.kind === 'permitted') verdicts.set(call.callId, permitOf(call, ruleSet));
+        if (decision.kind === 'permitted') verdicts.set(call.callId, permitOf(call, ruleSet, now));
         if (decision.kind === 'fail') verdicts.set(call.callId, refusalOf(decision));
       }
       return verdicts;
@@ -230,11 +234,22 @@ function lockedCalls(
   });
 }
 
-function permitOf({ request }: AcceptedCall, ruleSet: CurrentRules | undefined): Permit {
+function permitOf({ request }: AcceptedCall, ruleSet: CurrentRules | undefined, now: Date): Permit {
   if (ruleSet === undefined) return {};
   const { name, version, rules } = ruleSet;
+  const { target, timeZone } = request;
   const abandonment = abandonmentRule(rules, request);
+  const number = calledNumberOf(target);
+  const endAt = hoursEndAt(
+    rules,
+    {
+      ...(number === undefined ? {} : { number }),
+      ...(timeZone === undefined ? {} : { timeZone }),
+    },
+    now,
+  );
   return {
+    ...(endAt === undefined ? {} : { hoursEndAt: endAt }),
     ruling: {
       ...{ ruleSet: name, version },
       ...(abandonment === undefined ? {} : { abandonment }),

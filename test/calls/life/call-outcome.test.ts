@@ -235,4 +235,6 @@ test('the end of a call that a calling rule refused names the rule', () => {
     ...{ reason: 'Outside the calling hours', refusal },
   });
   expect(faultOf(end)).toBe('caller');
+  const late = { at, kind: 'outside-hours', reason: 'late' } as const;
+  expect(endOfFailure(late)).toEqual(endOfRefusal({ rule: 'hours' }, at));
 });

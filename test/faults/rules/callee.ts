@@ -1,30 +1,23 @@
 // The callee of the rules storm: it answers INVITEs as its random numbers say, and logs each INVITE
-// at the moment at which it arrives. The oracle reads nothing else about calls.
+// at the moment at which it arrives. The oracle knows no other INVITEs.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import type { Random } from '../random.ts';
+import type { Invite } from './rules-oracle.ts';
 
-/** All instants come from `Date.now()`. */
-export type Invite = {
-  readonly at: number;
-  readonly callId: string;
-  readonly accountId: string;
-  readonly number: string;
-  /** The rule set that the request named. */
-  readonly rules?: string;
-  /** Further gateways of one call are no further attempts. */
-  readonly gateway: number;
-  answeredAt?: number;
-  /** Set once a process knows of the answer. A process that dies before takes it to its grave. */
-  isAnswerStored?: true;
-};
-
-const shares = { answers: 0.3, failsOver: 0.1 };
+const shares = { answers: 0.3, failsOver: 0.1, isSilent: 0.002 };
 const mostRingMs = 60;
+/**
+ * A gateway that says nothing. The call tries the next one after this time, which is later than the
+ * answer to a PUT that has waited for the call in vain.
+ */
+const silentMs = 12_500;
 
 export class Callee {
   readonly invites: Invite[] = [];
+  /** Calls whose gateway is silent. */
+  readonly silent = new Set<Invite>();
   readonly #random: Random;
 
   constructor(random: Random) {
@@ -32,11 +25,15 @@ export class Callee {
   }
 
   /** Logs an INVITE. The caller must not wait between its last check and this. */
-  invite({ callId, accountId, request }: AcceptedCall, gateway: number): Invite {
+  invite(
+    { callId, accountId, request }: AcceptedCall,
+    checkedAfter: number,
+    gateway: number,
+  ): Invite {
     if (request.target.kind !== 'tel') throw new Error('the callee only has numbers');
     const { rules, target } = request;
     const invite: Invite = {
-      ...{ at: Date.now(), callId, accountId, number: target.number, gateway },
+      ...{ at: Date.now(), checkedAfter, callId, accountId, number: target.number, gateway },
       ...(rules === undefined ? {} : { rules }),
     };
     this.invites.push(invite);
@@ -46,12 +43,22 @@ export class Callee {
   /** Rings, and then answers, refuses, or fails so that the next gateway is tried. */
   async ring(invite: Invite, isCancelled: () => boolean): Promise<'answered' | 'busy' | 'next'> {
     const result = this.#random.next();
+    const isFirst = invite.gateway === 1;
+    if (isFirst && result < shares.isSilent) return await this.#saysNothing(invite, isCancelled);
     await pause(this.#random.between(0, mostRingMs));
     if (isCancelled()) return 'busy';
-    if (invite.gateway === 1 && result < shares.failsOver) return 'next';
+    if (isFirst && result < shares.failsOver) return 'next';
     if (result > shares.failsOver + shares.answers) return 'busy';
     invite.answeredAt = Date.now();
     return 'answered';
+  }
+
+  async #saysNothing(invite: Invite, isCancelled: () => boolean): Promise<'busy' | 'next'> {
+    this.silent.add(invite);
+    const until = Date.now() + silentMs;
+    while (Date.now() < until && !isCancelled()) await pause(50);
+    this.silent.delete(invite);
+    return isCancelled() ? 'busy' : 'next';
   }
 
   async talk(): Promise<void> {

@@ -11,16 +11,24 @@ export class Life {
   lostAnswers = 0;
   readonly #random: Random;
   readonly #lossRate: number;
+  readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(random: Random, lossRate: number) {
     this.#random = random;
     this.#lossRate = lossRate;
   }
 
+  /** Resolves when no statement is under way. */
+  async idle(): Promise<void> {
+    await Promise.allSettled([...this.#underWay]);
+  }
+
   /** Runs a statement, unless the process is dead. Its answer may get lost. */
   async run<Result>(statement: () => Promise<Result>): Promise<Result> {
     if (this.isOver) throw lost('the process is dead');
-    const result = await statement();
+    const answer = statement();
+    this.#underWay.add(answer);
+    const result = await answer.finally(() => this.#underWay.delete(answer));
     if (this.isOver) throw lost('the process died while it waited for its answer');
     if (this.#random.next() >= this.#lossRate) return result;
     this.lostAnswers += 1;

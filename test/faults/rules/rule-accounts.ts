@@ -72,7 +72,7 @@ function strict(most: number): RuleVersion {
   };
 }
 
-/** Opens the hours of every other zone, and closes the first of them within a minute or two. */
+/** Opens the hours of every other zone. The first of them closes at the end of the minute. */
 function hoursOf(now: number, turn: number, otherwise: 'wait' | 'fail'): RuleVersion {
   const windows = Object.values(offsets)
     .filter((_offset, index) => index % 2 === turn % 2)
@@ -80,7 +80,7 @@ function hoursOf(now: number, turn: number, otherwise: 'wait' | 'fail'): RuleVer
       const minute = (((Math.floor(now / 60_000) + offset) % 1_440) + 1_440) % 1_440;
       return {
         from: Math.max(0, minute - 10),
-        until: Math.min(1_440, minute + (index === 0 ? 2 : 20)),
+        until: Math.min(1_440, minute + (index === 0 ? 1 : 20)),
       };
     });
   return {

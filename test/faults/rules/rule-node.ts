@@ -3,14 +3,15 @@
 // the state machine of a call, SIP, and NATS, which loses nothing.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AcceptedCall } from '../../../src/calls/call-types.ts';
+import { type AcceptedCall, ruledAccountIn } from '../../../src/calls/call-types.ts';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
-import type { Turn } from '../../../src/calls/dialout-ports.ts';
+import type { CallTakes, Turn } from '../../../src/calls/dialout-ports.ts';
 import { progressOfAccepted } from '../../../src/calls/life/call-events.ts';
 import { endOfRefusal } from '../../../src/calls/life/call-outcome.ts';
 import type { CallEnding } from '../../../src/calls/life/call-step.ts';
 import { CallTaking } from '../../../src/dialout/call-taking.ts';
 import { createEndRecorder } from '../../../src/dialout/end-recorder.ts';
+import { reachNow } from '../../../src/dialout/guarded-sip.ts';
 import { createSuppressing, type NodeSuppressing } from '../../../src/dialout/suppressing.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { Recovery } from '../../../src/recovery/recovery.ts';
@@ -28,15 +29,18 @@ import { createSuppressionCheck } from '../../../src/store/rules/suppression-che
 import { createSuppressions, type Suppressions } from '../../../src/store/rules/suppressions.ts';
 import { createSecretBox } from '../../../src/store/secrets.ts';
 import { answeredEventOf, endEventOf, storedLeg } from '../../support/call-records.ts';
-import type { Callee, Invite } from './callee.ts';
+import type { Callee } from './callee.ts';
 import type { Life } from './mortal-database.ts';
+import type { Invite } from './rules-oracle.ts';
 
 const mostCalls = 400;
 const clock = { now: () => new Date() };
 /** Trunk `b` has a limit, so that slots are taken and given back. */
 export const trunks = { a: undefined, b: { maxConcurrentCalls: 150 } } as const;
 
-type Live = { isRefused: boolean };
+/** `gateway` is the last one that has got an INVITE, or 0. */
+type Live = { isRefused: boolean; gateway: number };
+type Reached = Awaited<ReturnType<typeof reachNow>>;
 
 export type NodePorts = {
   readonly database: Database;
@@ -62,6 +66,8 @@ export class RuleNode {
   readonly #outbox: Outbox;
   readonly #settling: Settling;
   readonly #live = new Map<CallId, Live>();
+  /** When each taken call was asked for. Its check came later. */
+  readonly #checkedAfter = new Map<CallId, number>();
   readonly #check: ReturnType<typeof createSuppressionCheck>;
   #mayTakeUntil = 0;
   #loops: Promise<unknown> | undefined;
@@ -97,7 +103,8 @@ export class RuleNode {
     this.recovery = this.#openRecovery(ends);
     const permits = createPermits(pool, ownerId, { clock, maxHeldPerAccount: 100_000 });
     this.taking = new CallTaking({
-      ...{ takes: createCallTakes(pool, ownerId, permits), clock, logger: silentLogger, ends },
+      ...{ takes: this.#timed(createCallTakes(pool, ownerId, permits)), clock, ends },
+      logger: silentLogger,
       limitsOf: (trunk) => trunks[trunk as keyof typeof trunks],
       room: () => mostCalls - this.#live.size,
       mayTake: () => this.#mayInvite(),
@@ -141,17 +148,23 @@ export class RuleNode {
     return !this.#ports.life.isOver;
   }
 
-  /** Dies at once. Nothing is stored, sent or logged any more. */
-  kill(): void {
+  /**
+   * Dies at once. Nothing is stored, sent or logged any more. Resolves when the database has
+   * finished the statements that were under way.
+   */
+  async kill(): Promise<void> {
     this.#ports.life.isOver = true;
     this.recovery.stop();
+    // Nothing that these still try gets through. They would try it for ever.
+    void Promise.all([this.taking.stop(), this.#outbox.stop(0), this.#settling.stop()]);
+    await this.#ports.life.idle();
   }
 
   async stop(): Promise<void> {
     await this.taking.stop();
     await this.#outbox.stop(2_000);
     await this.#settling.stop();
-    this.kill();
+    await this.kill();
     await this.#loops;
   }
 
@@ -166,7 +179,7 @@ export class RuleNode {
     const askedAt = Date.now();
     if (await this.#store.renew({ calls: 0, draining: false }))
       this.#mayTakeUntil = askedAt + this.#ports.leaseMs;
-    else this.kill();
+    else await this.kill();
   }
 
   /** A process without a lease sends no INVITE (`src/dialout/guarded-sip.ts`). */
@@ -181,6 +194,20 @@ export class RuleNode {
     await this.recovery.endTakenOver();
   }
 
+  #timed(takes: CallTakes): CallTakes {
+    return {
+      ...takes,
+      take: async (request) => {
+        const askedAt = Date.now();
+        const taken = await takes.take(request);
+        for (const { call, refusal } of taken.grants) {
+          if (refusal === undefined) this.#checkedAfter.set(call.callId, askedAt);
+        }
+        return taken;
+      },
+    };
+  }
+
   #refuse(callId: CallId): void {
     const live = this.#live.get(callId);
     if (live !== undefined) live.isRefused = true;
@@ -188,37 +215,43 @@ export class RuleNode {
 
   /** What the state machine and the SIP port do with a call that was claimed. */
   async #dial(call: AcceptedCall, turn: Turn | undefined): Promise<void> {
-    const live: Live = { isRefused: false };
+    const live: Live = { isRefused: false, gateway: 0 };
     this.#live.set(call.callId, live);
     await turn?.(() => this.isAlive);
-    let isSent = false;
+    const end = await this.#tryGateways(call, live);
+    if (!this.isAlive) return;
+    if (end === 'over') return this.#over(call, 'dialled');
+    const isUnsent = live.gateway === 0;
+    const rule = end === 'outside-hours' ? 'hours' : 'suppressed';
+    await this.#end(call, { outcome: 'not-permitted', rule }, isUnsent ? { isUnsent } : {});
+    this.#over(call, `${isUnsent ? 'not sent' : 'cancelled'}: ${rule}`);
+  }
+
+  async #tryGateways(call: AcceptedCall, live: Live): Promise<'over' | Reached> {
+    const checkedAfter = this.#checkedAfter.get(call.callId) ?? 0;
     for (const gateway of [1, 2]) {
       const reached = await this.#mayReach(call);
-      if (!this.isAlive) return;
-      if (live.isRefused || !reached || !this.#mayInvite()) break;
-      const invite = this.#ports.callee.invite(call, gateway);
+      if (reached !== 'free' || live.isRefused || !this.#mayInvite()) return reached;
+      const invite = this.#ports.callee.invite(call, checkedAfter, gateway);
       this.taking.onPlaced(call.callId);
-      const result = await this.#play(call, invite, live, isSent);
-      isSent = true;
-      if (!this.isAlive) return;
-      if (result === 'over') return this.#over(call, 'dialled');
+      const result = await this.#play(call, invite, live);
+      live.gateway = gateway;
+      if (result === 'over' || !this.isAlive) return 'over';
     }
-    const data = { outcome: 'not-permitted' as const, rule: 'suppressed' as const };
-    await this.#end(call, data, isSent ? {} : { isUnsent: true });
-    this.#over(call, isSent ? 'cancelled' : 'not sent');
+    return 'free';
   }
 
-  async #mayReach({ isRuled, accountId, request: { target } }: AcceptedCall): Promise<boolean> {
-    return isRuled !== true || (await this.#check.reach(accountId, target)) === 'free';
+  async #mayReach(call: AcceptedCall): Promise<Reached> {
+    const { ruledAccountId } = ruledAccountIn(call);
+    if (ruledAccountId === undefined) return 'free';
+    const { hoursEndAt, request } = call;
+    const hours = hoursEndAt === undefined ? {} : { hoursEndAt };
+    const place = { target: request.target, ruledAccountId, ...hours };
+    return await reachNow(place, { suppressions: this.#check, clock });
   }
 
-  async #play(
-    call: AcceptedCall,
-    invite: Invite,
-    live: Live,
-    isSent: boolean,
-  ): Promise<'over' | 'next'> {
-    if (!isSent) {
+  async #play(call: AcceptedCall, invite: Invite, live: Live): Promise<'over' | 'next'> {
+    if (invite.gateway === 1) {
       // As in the state machine, ringing doesn't wait for the database.
       this.#outbox
         .append(call, { events: [], leg: storedLeg, dialedAt: new Date(invite.at) })
@@ -234,7 +267,7 @@ export class RuleNode {
     const answeredAt = new Date(invite.answeredAt ?? 0);
     const events = [answeredEventOf(call, answeredAt.toISOString())];
     if ((await this.#outbox.append(call, { events, answeredAt })) === 'stored')
-      invite.isAnswerStored = true;
+      invite.answerStoredAt = Date.now();
     await this.#ports.callee.talk();
     await this.#end(call, { outcome: 'completed' }, {}, 'completed');
     return 'over';
@@ -255,6 +288,7 @@ export class RuleNode {
   #over(call: AcceptedCall, ending: string): void {
     const { callId } = call;
     this.#live.delete(callId);
+    this.#checkedAfter.delete(callId);
     if (!this.isAlive) return;
     this.taking.onReleased(callId);
     this.taking.onEnded(callId);

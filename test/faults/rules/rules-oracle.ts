@@ -1,8 +1,32 @@
-// What the calling rules forbid, computed from what the callee and the dialers saw. It shares no
-// code with `src/rules`: zones are a short table of its own, and time is counted in minutes.
-// All functions are pure. Each violation is described by a sentence.
+// What the calling rules forbid, computed from what the callee and the dialers saw: when INVITEs
+// arrived and phones were answered, and when requests were sent and answered. It shares no code
+// with `src/rules`: zones are a short table of its own, and time is counted in minutes. Only
+// attempts have a tolerance. All functions are pure. Each violation is described by a sentence.
 
-import type { Invite } from './callee.ts';
+import {
+  groupedByNumber,
+  isCertainlySuppressed,
+  keyOf,
+  type SuppressionRequest,
+} from './suppression-history.ts';
+
+/** All instants come from `Date.now()`. */
+export type Invite = {
+  /** When the INVITE arrived at the callee. */
+  readonly at: number;
+  /** Before the gateway checked the call. The rules of that time may still apply to the INVITE. */
+  readonly checkedAfter: number;
+  readonly callId: string;
+  readonly accountId: string;
+  readonly number: string;
+  /** The rule set that the request named. */
+  readonly rules?: string;
+  /** 1 for the first INVITE of a call. Further gateways of the call are no further attempts. */
+  readonly gateway: number;
+  answeredAt?: number;
+  /** When a gateway knew of the answer. A process that dies before takes it to its grave. */
+  answerStoredAt?: number;
+};
 
 /** The rules of an account, or of a set that requests name, as plain numbers. */
 export type PlainRules = {
@@ -25,26 +49,11 @@ export type RulesInForce = {
   readonly until: number;
 };
 
-/** Certainly in force from the answer to its PUT until its DELETE was sent, or until it expired. */
-export type SuppressedSpan = {
-  readonly accountId: string;
-  readonly number: string;
-  readonly from: number;
-  readonly until: number;
-};
-
 export type RulesAftermath = {
   readonly invites: readonly Invite[];
-  readonly suppressed: readonly SuppressedSpan[];
+  readonly suppressions: readonly SuppressionRequest[];
   readonly rules: readonly RulesInForce[];
 };
-
-/**
- * A call is checked when it is claimed, and its INVITE leaves a little later: at its turn on the
- * trunk, and when a busy machine gets to it. Suppression has no such delay, because it is checked
- * again before each INVITE.
- */
-export const allowedDelayMs = 3_000;
 
 /**
  * Minutes that the clocks of each prefix's only zone are ahead of UTC. No such zone has summer
@@ -59,38 +68,59 @@ export const offsets: Readonly<Record<string, number>> = {
   '254': 3 * 60,
 };
 
+/** An attempt is dated when the call is checked. Its INVITE leaves a little later. */
+export const attemptDelayMs = 3_000;
+
 const dayMinutes = 24 * 60;
 
 export function forbiddenInvites(aftermath: RulesAftermath): readonly string[] {
-  return [
-    ...suppressedInvites(aftermath),
-    ...invitesOutsideHours(aftermath),
-    ...tooManyInvites(aftermath),
-    ...tooEarlyInvites(aftermath),
-  ];
+  return [...suppressedInvites(aftermath), ...invitesAgainstRules(aftermath)];
 }
 
-export function suppressedInvites({ invites, suppressed }: RulesAftermath): readonly string[] {
-  const spans = new Map<string, SuppressedSpan[]>();
-  for (const span of suppressed) push(spans, `${span.accountId} ${span.number}`, span);
-  return invites.flatMap(({ accountId, number, at, callId }) => {
-    const span = spans
-      .get(`${accountId} ${number}`)
-      ?.find(({ from, until }) => from <= at && at < until);
-    return span === undefined
-      ? []
-      : [`${callId} was sent ${at - span.from} ms after the suppression of its number`];
+function suppressedInvites({ invites, suppressions }: RulesAftermath): readonly string[] {
+  const requests = groupedByNumber(suppressions);
+  return invites.flatMap((invite) => {
+    const own = requests.get(keyOf(invite)) ?? [];
+    if (!isCertainlySuppressed(own, invite.at)) return [];
+    const answers = own.map(({ answeredAt = 0 }) => answeredAt).filter((at) => at <= invite.at);
+    const ageMs = invite.at - Math.max(...answers);
+    return [`${described(invite)} ${ageMs} ms after the suppression of its number`];
   });
 }
 
-export function invitesOutsideHours(aftermath: RulesAftermath): readonly string[] {
-  return aftermath.invites.flatMap((invite) => {
-    // Further gateways follow the first one, without another check of the hours.
-    const versions = invite.gateway > 1 ? [] : rulesAt(aftermath, invite);
-    if (versions.length === 0 || versions.some(({ rules }) => isWithinHours(rules, invite)))
-      return [];
-    return [`${invite.callId} was sent outside the hours of its number`];
+/** INVITEs that no version of their rule set permits that may have been in force. */
+function invitesAgainstRules(aftermath: RulesAftermath): readonly string[] {
+  const versions = groupedBySet(aftermath.rules);
+  return [...groupedByNumber(aftermath.invites).values()].flatMap((unsorted) => {
+    const invites = unsorted.toSorted((a, b) => a.at - b.at);
+    return invites.flatMap((invite) => {
+      const { accountId, at, checkedAfter, rules: name = 'default' } = invite;
+      const reasons = (versions.get(`${accountId} ${name}`) ?? [])
+        .filter(({ from, until }) => from <= at && checkedAfter <= until)
+        .map(({ rules }) => whyForbidden(rules, invite, invites));
+      const [reason] = reasons;
+      return reason === undefined || reasons.includes(undefined)
+        ? []
+        : [`${described(invite)} ${reason}`];
+    });
   });
+}
+
+function described({ callId, gateway, at }: Invite): string {
+  return `${callId} was sent to gateway ${gateway} at ${new Date(at).toISOString()},`;
+}
+
+/** @param invites all INVITEs to the number, in order */
+function whyForbidden(
+  rules: PlainRules,
+  invite: Invite,
+  invites: readonly Invite[],
+): string | undefined {
+  if (!isWithinHours(rules, invite)) return 'outside the hours of its number';
+  // Further gateways follow the first one, without another check of the attempts and the rest.
+  if (invite.gateway > 1) return undefined;
+  const attempts = invites.filter(({ gateway }) => gateway === 1);
+  return whyTooMany(rules, invite, attempts) ?? whyTooEarly(rules, invite, attempts);
 }
 
 function isWithinHours({ hours }: PlainRules, { number, at }: Invite): boolean {
@@ -98,81 +128,44 @@ function isWithinHours({ hours }: PlainRules, { number, at }: Invite): boolean {
   const prefix = Object.keys(offsets).find((each) => number.startsWith(each)) ?? '';
   const offset = offsets[prefix];
   if (offset === undefined) throw new Error(`the oracle has no zone for ${prefix}`);
-  return [at, at - allowedDelayMs].some((instant) => {
-    const minute = modulo(Math.floor(instant / 60_000) + offset, dayMinutes);
-    return hours.some(({ from, until }) => from <= minute && minute < until);
-  });
+  const minute = modulo(Math.floor(at / 60_000) + offset, dayMinutes);
+  return hours.some(({ from, until }) => from <= minute && minute < until);
 }
 
-export function tooManyInvites(
-  aftermath: RulesAftermath,
-  delayMs = allowedDelayMs,
-): readonly string[] {
-  return byNumber(aftermath).flatMap((invites) =>
-    invites.flatMap((invite, index) => {
-      const isForbidden = (rules: PlainRules): boolean => {
-        if (rules.attempts === undefined) return false;
-        const { most, withinMs } = rules.attempts;
-        const earlier = invites[index - most];
-        return earlier !== undefined && invite.at - earlier.at < withinMs - delayMs;
-      };
-      return refusedByAll(aftermath, invite, isForbidden)
-        ? [`${invite.callId} is one attempt too many`]
-        : [];
-    }),
-  );
-}
-
-/** INVITEs to a number that answered a short time ago, if a process stored the answer. */
-export function tooEarlyInvites(aftermath: RulesAftermath): readonly string[] {
-  return byNumber(aftermath).flatMap((invites) => {
-    const answers = invites.filter((invite) => invite.isAnswerStored === true);
-    return invites.flatMap((invite) => {
-      const isForbidden = ({ afterAnsweredMs = 0 }: PlainRules): boolean =>
-        answers.some(({ answeredAt = 0 }) => {
-          const age = invite.at - answeredAt;
-          return age > allowedDelayMs && age < afterAnsweredMs - allowedDelayMs;
-        });
-      return refusedByAll(aftermath, invite, isForbidden)
-        ? [`${invite.callId} was sent too soon after an answer`]
-        : [];
-    });
-  });
-}
-
-function refusedByAll(
-  aftermath: RulesAftermath,
+function whyTooMany(
+  { attempts: rule }: PlainRules,
   invite: Invite,
-  isForbidden: (rules: PlainRules) => boolean,
-): boolean {
-  const versions = rulesAt(aftermath, invite);
-  return versions.length > 0 && versions.every(({ rules }) => isForbidden(rules));
+  attempts: readonly Invite[],
+): string | undefined {
+  if (rule === undefined) return undefined;
+  const earlier = attempts[attempts.indexOf(invite) - rule.most];
+  if (earlier === undefined) return undefined;
+  const earlyMs = rule.withinMs - (invite.at - earlier.at);
+  return earlyMs > attemptDelayMs ? `one attempt too many by ${earlyMs} ms` : undefined;
 }
 
-/** The versions of the call's rule set that may have been in force when the call was checked. */
-function rulesAt({ rules }: RulesAftermath, { accountId, at, rules: name = 'default' }: Invite) {
-  return rules.filter(
-    (version) =>
-      version.accountId === accountId &&
-      version.name === name &&
-      version.from <= at &&
-      at - allowedDelayMs < version.until,
+/** Only an answer counts that a process had stored before the call was checked. */
+function whyTooEarly(
+  { afterAnsweredMs = 0 }: PlainRules,
+  { at, checkedAfter }: Invite,
+  attempts: readonly Invite[],
+): string | undefined {
+  const answers = attempts.flatMap(({ answeredAt, answerStoredAt = Number.POSITIVE_INFINITY }) =>
+    answeredAt !== undefined && answerStoredAt < checkedAfter ? [answeredAt] : [],
   );
+  const earlyMs = afterAnsweredMs - (at - Math.max(...answers));
+  return earlyMs > 0 ? `too soon after an answer by ${earlyMs} ms` : undefined;
 }
 
-/** The attempts of each account and number, in order. */
-function byNumber({ invites }: RulesAftermath): readonly (readonly Invite[])[] {
-  const numbers = new Map<string, Invite[]>();
-  for (const invite of invites) {
-    if (invite.gateway === 1) push(numbers, `${invite.accountId} ${invite.number}`, invite);
+function groupedBySet(
+  rules: readonly RulesInForce[],
+): ReadonlyMap<string, readonly RulesInForce[]> {
+  const sets = new Map<string, RulesInForce[]>();
+  for (const version of rules) {
+    const key = `${version.accountId} ${version.name}`;
+    sets.set(key, [...(sets.get(key) ?? []), version]);
   }
-  return [...numbers.values()].map((each) => each.toSorted((a, b) => a.at - b.at));
-}
-
-function push<Item>(lists: Map<string, Item[]>, key: string, item: Item): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [item]);
-  else list.push(item);
+  return sets;
 }
 
 function modulo(value: number, divisor: number): number {

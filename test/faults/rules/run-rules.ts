@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
-import type { Suppression } from '../../../src/calls/rules/suppression.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { releaseHeld } from '../../../src/store/rules/held-calls.ts';
 import { acceptedCall } from '../../support/call-records.ts';
@@ -15,14 +14,8 @@ import { Callee } from './callee.ts';
 import { Life, mortal } from './mortal-database.ts';
 import { accounts, anyAccount, anyNumber, type StormAccount } from './rule-accounts.ts';
 import { RuleNode, trunks } from './rule-node.ts';
-import {
-  allowedDelayMs,
-  forbiddenInvites,
-  type RulesAftermath,
-  type RulesInForce,
-  type SuppressedSpan,
-  tooManyInvites,
-} from './rules-oracle.ts';
+import { forbiddenInvites, type RulesInForce } from './rules-oracle.ts';
+import { Suppressors } from './suppressors.ts';
 
 export type RulesStormOptions = {
   readonly seed: number;
@@ -50,10 +43,13 @@ export type RulesStormReport = {
 const names = ['a', 'b', 'c'] as const;
 /** Calls that wait to be taken. More of them would only wait longer. */
 const mostWaiting = 4_000;
-/** Dialers that suppress numbers, and each wait for the answer before the next one. */
-const suppressors = 8;
-/** Most suppressions are for the numbers of calls that were accepted a moment ago. */
-const recentCalls = 100;
+/** The share of all calls that go to a number about which there was a request a moment ago. */
+const toSuppressed = 0.1;
+/**
+ * NATS is away for part of the time, for longer than a PUT waits for calls that other processes
+ * have. No process can then ask another one to cancel.
+ */
+const natsMs = { away: { from: 11_000, to: 16_000 }, there: { from: 15_000, to: 40_000 } } as const;
 const lossRate = 0.001;
 const settleForMs = 60_000;
 
@@ -71,19 +67,21 @@ class RulesStorm {
     { readonly node: RuleNode; readonly close: () => Promise<void> }
   >();
   readonly #rules: (RulesInForce & { until: number })[] = [];
-  readonly #suppressed: (SuppressedSpan & { until: number })[] = [];
+  readonly #suppressors: Suppressors;
   readonly #counts: Record<string, number> = {};
-  readonly #recent: { readonly accountId: string; readonly number: string }[] = [];
-  /** Numbers with a request under way, or with one that was not answered: they are left alone. */
-  readonly #doubted = new Set<string>();
   #runs = 0;
   #isOver = false;
-  #slowestPutMs = 0;
+  #isNatsAway = false;
 
   constructor(options: RulesStormOptions) {
     this.#options = options;
     this.#random = randomFrom(options.seed);
     this.#callee = new Callee(randomFrom(options.seed + 1));
+    this.#suppressors = new Suppressors(randomFrom(options.seed + 2), {
+      callee: this.#callee,
+      anyNode: () => this.#anyNode(),
+      count: (what) => this.#count(what),
+    });
   }
 
   async run(): Promise<RulesStormReport> {
@@ -91,12 +89,12 @@ class RulesStorm {
     for (const name of names) await this.#start(name);
     for (const account of accounts) await this.#putRules(account, 0);
     const background = [
-      ...Array.from({ length: suppressors }, () => this.#suppress()),
-      ...[this.#changeRules(), this.#killNodes(), this.#tell()],
+      ...[this.#changeRules(), this.#killNodes(), this.#breakNats(), this.#tell()],
     ];
+    this.#suppressors.start();
     await Promise.all(Array.from({ length: this.#options.submitters }, () => this.#submit()));
     this.#isOver = true;
-    await Promise.all(background);
+    await Promise.all([this.#suppressors.stop(), ...background]);
     await this.#settle();
     this.#counts['seconds'] = Math.round((performance.now() - startedAt) / 1_000);
     for (const { node } of this.#nodes.values()) await node.stop();
@@ -133,6 +131,7 @@ class RulesStorm {
   }
 
   #ask(ownerId: string, callIds: readonly CallId[]): void {
+    if (this.#isNatsAway) return;
     for (const { node } of this.#nodes.values()) {
       if (node.ownerId === ownerId && node.isAlive) node.suppressing.cancelHere(callIds);
     }
@@ -166,17 +165,19 @@ class RulesStorm {
 
   #remember({ accountId }: StormAccount, { request: { target } }: AcceptedCall): void {
     if (accountId === 'free' || target.kind !== 'tel') return;
-    this.#recent[this.#random.between(0, recentCalls - 1)] = { accountId, number: target.number };
+    this.#suppressors.noteCall({ accountId, number: target.number });
   }
 
   #call(): { readonly account: StormAccount; readonly call: AcceptedCall } {
     const random = this.#random;
-    const account = anyAccount(random);
+    const person = random.next() < toSuppressed ? this.#suppressors.anyPerson() : undefined;
+    const account =
+      accounts.find(({ accountId }) => accountId === person?.accountId) ?? anyAccount(random);
     const { accountId, loose = 0 } = account;
     const base = acceptedCall({ accountId, acceptedAt: new Date() });
     const rules = random.next() < loose ? { rules: 'loose' } : {};
     const trunk = random.pick(Object.keys(trunks) as ['a', 'b']);
-    const target = { kind: 'tel', number: anyNumber(random) } as const;
+    const target = { kind: 'tel', number: person?.number ?? anyNumber(random) } as const;
     const callId = `call-${randomUUID()}` as CallId;
     return {
       account,
@@ -224,60 +225,21 @@ class RulesStorm {
     }
   }
 
-  async #suppress(): Promise<void> {
+  async #breakNats(): Promise<void> {
+    const { away, there } = natsMs;
     while (!this.#isOver) {
-      await pause(this.#random.between(20, 150));
-      const recent = this.#recent[this.#random.between(0, recentCalls - 1)];
-      if (recent === undefined) continue;
-      const { accountId, number } = recent;
-      const key = `${accountId} ${number}`;
-      if (this.#doubted.has(key)) continue;
-      this.#doubted.add(key);
-      const known = this.#suppressed.find(
-        (span) => span.accountId === accountId && span.number === number && span.until > Date.now(),
-      );
-      if (known === undefined) {
-        if (!(await this.#put(accountId, number))) continue;
-      } else if (known.until === Number.POSITIVE_INFINITY) await this.#free(known);
-      this.#doubted.delete(key);
+      await this.#pause(this.#random.between(there.from, there.to));
+      this.#isNatsAway = true;
+      this.#count('outages of NATS');
+      await this.#pause(this.#random.between(away.from, away.to));
+      this.#isNatsAway = false;
     }
   }
 
-  /** Returns false if it stays unknown whether the number is suppressed. */
-  async #put(accountId: string, number: string): Promise<boolean> {
-    const node = this.#anyNode();
-    const until = this.#random.next() < 0.2 ? Date.now() + 5_000 : undefined;
-    const suppression: Suppression = {
-      ...{ reason: 'opt-out', source: 'storm' },
-      ...(until === undefined ? {} : { until: new Date(until) }),
-    };
-    const askedAt = Date.now();
-    try {
-      const left = await node.suppressing.suppress(
-        { accountId, appId: 'app-1' },
-        `+${number}`,
-        suppression,
-      );
-      if (!node.isAlive) return false;
-      const from = Date.now();
-      this.#slowestPutMs = Math.max(this.#slowestPutMs, from - askedAt);
-      if (left.length > 0) this.#count('PUTs that named calls left');
-      this.#count('suppressions');
-      this.#suppressed.push({ accountId, number, from, until: until ?? Number.POSITIVE_INFINITY });
-      return true;
-    } catch {
-      this.#count('unanswered PUTs');
-      return false;
-    }
-  }
-
-  async #free(span: SuppressedSpan & { until: number }): Promise<void> {
-    span.until = Date.now();
-    const { accountId, number } = span;
-    await this.#certainly(
-      async (node) => void (await node.suppressions.remove(accountId, `+${number}`)),
-    );
-    this.#count('ended suppressions');
+  /** Pauses for a time, or until no more calls are accepted. */
+  async #pause(ms: number): Promise<void> {
+    const until = performance.now() + ms;
+    while (!this.#isOver && performance.now() < until) await pause(100);
   }
 
   async #killNodes(): Promise<void> {
@@ -288,7 +250,7 @@ class RulesStorm {
       const dying = this.#nodes.get(name);
       if (dying === undefined || this.#isOver) continue;
       this.#count('calls of processes that died', dying.node.size);
-      dying.node.kill();
+      await dying.node.kill();
       await dying.close();
       this.#count('deaths');
       await pause(this.#random.between(0, 2 * leaseMs));
@@ -324,16 +286,15 @@ class RulesStorm {
 
   #report(): RulesStormReport {
     const { invites } = this.#callee;
-    const aftermath: RulesAftermath = { invites, suppressed: this.#suppressed, rules: this.#rules };
+    const { requests } = this.#suppressors;
     return {
-      violations: forbiddenInvites(aftermath),
+      violations: forbiddenInvites({ invites, suppressions: requests, rules: this.#rules }),
       counts: {
         ...this.#counts,
+        ...this.#suppressors.counts(),
         INVITEs: invites.length,
         'INVITEs to a further gateway': invites.filter(({ gateway }) => gateway > 1).length,
         answers: invites.filter(({ answeredAt }) => answeredAt !== undefined).length,
-        'longest PUT, ms': this.#slowestPutMs,
-        [`attempts up to ${allowedDelayMs} ms too early`]: tooManyInvites(aftermath, 0).length,
       },
     };
   }

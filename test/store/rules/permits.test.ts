@@ -98,6 +98,17 @@ describe.each(databaseKinds)('calling rules on %s', (kind) => {
     ]);
   });
 
+  test('say when the hours end that permit a call', async () => {
+    const windows = [{ days: 'mon-sun', from: '00:00', until: '12:00' }];
+    await rule({ hours: { zones: 'Asia/Tokyo', windows } });
+    now = new Date('2026-03-01T01:00:00Z');
+    await accept();
+
+    const [grant] = await take(node('a/1'));
+
+    expect(grant?.call.hoursEndAt).toEqual(new Date('2026-03-01T03:00:00Z'));
+  });
+
   test('permit one of two calls to a number in one take, and name when the other may follow', async () => {
     await rule(once);
     await accept();
