@@ -25,8 +25,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   config: ['lib', 'store'],
   amd: ['calls', 'lib'],
   media: ['calls', 'lib'],
-  // Stores what the media workers record.
-  recording: ['calls', 'lib', 'media', 'store'],
   // Media workers call streams through src/media/stream-port.ts.
   streams: ['calls', 'lib', 'media'],
   sounds: ['calls', 'lib', 'media', 'store'],

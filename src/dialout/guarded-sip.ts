@@ -2,8 +2,8 @@
 // That includes a leg's later INVITEs, because a paused process may wake up long after another
 // process has ended the call. Before the INVITE to each gateway, it checks that the target hasn't
 // been suppressed since the call was taken, and that its hours haven't ended: a call may wait for
-// its turn, or for a gateway that says nothing. The port also reports when a call's legs are off the
-// wire, i.e. when no SIP transaction or dialog is left.
+// its turn, or for a gateway that says nothing. The port also reports when a call's legs are off
+// the wire, i.e. when no SIP transaction or dialog is left.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type {

@@ -18,6 +18,8 @@ export class Callee {
   readonly invites: Invite[] = [];
   /** Calls whose gateway is silent. */
   readonly silent = new Set<Invite>();
+  /** No gateway stays silent after the end of the storm. */
+  isOver = false;
   readonly #random: Random;
 
   constructor(random: Random) {
@@ -56,7 +58,7 @@ export class Callee {
   async #saysNothing(invite: Invite, isCancelled: () => boolean): Promise<'busy' | 'next'> {
     this.silent.add(invite);
     const until = Date.now() + silentMs;
-    while (Date.now() < until && !isCancelled()) await pause(50);
+    while (Date.now() < until && !isCancelled() && !this.isOver) await pause(50);
     this.silent.delete(invite);
     return isCancelled() ? 'busy' : 'next';
   }

@@ -94,6 +94,7 @@ class RulesStorm {
     this.#suppressors.start();
     await Promise.all(Array.from({ length: this.#options.submitters }, () => this.#submit()));
     this.#isOver = true;
+    this.#callee.isOver = true;
     await Promise.all([this.#suppressors.stop(), ...background]);
     await this.#settle();
     this.#counts['seconds'] = Math.round((performance.now() - startedAt) / 1_000);
@@ -219,7 +220,8 @@ class RulesStorm {
 
   async #changeRules(): Promise<void> {
     for (let turn = 1; !this.#isOver; turn += 1) {
-      await pause(8_000);
+      await this.#pause(8_000);
+      if (this.#isOver) return;
       for (const account of accounts) await this.#putRules(account, turn);
       this.#count('changes of rules');
     }
@@ -245,7 +247,7 @@ class RulesStorm {
   async #killNodes(): Promise<void> {
     const { leaseMs } = this.#options;
     while (!this.#isOver) {
-      await pause(this.#random.between(leaseMs / 2, 2 * leaseMs));
+      await this.#pause(this.#random.between(leaseMs / 2, 2 * leaseMs));
       const name = this.#random.pick(names);
       const dying = this.#nodes.get(name);
       if (dying === undefined || this.#isOver) continue;
@@ -253,7 +255,7 @@ class RulesStorm {
       await dying.node.kill();
       await dying.close();
       this.#count('deaths');
-      await pause(this.#random.between(0, 2 * leaseMs));
+      await this.#pause(this.#random.between(0, 2 * leaseMs));
       await this.#start(name);
     }
   }
@@ -276,7 +278,7 @@ class RulesStorm {
 
   async #tell(): Promise<void> {
     while (!this.#isOver) {
-      await pause(15_000);
+      await this.#pause(15_000);
       const { accepted = 0, deaths = 0 } = this.#counts;
       this.#options.log(
         `${accepted} calls accepted, ${this.#callee.invites.length} INVITEs, ${deaths} deaths`,

@@ -23,7 +23,7 @@ const pauseMs = { from: 5, to: 80 } as const;
 const recentCalls = 100;
 /** Numbers with requests: so few that several dialers get hold of the same one. */
 const recentPeople = 40;
-/** Half of the requests are about a number that has had one, and 5 % about one with a silent gateway. */
+/** Shares of the requests. `silent`: about a number whose gateway is silent. */
 const shares = { again: 0.5, silent: 0.05, remove: 0.4, expires: 0.2 } as const;
 const expiresAfterMs = 3_000;
 
