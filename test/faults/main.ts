@@ -15,6 +15,11 @@
 // `npm run test:faults -- --rules 200000` dials this many calls of accounts with calling rules on
 // PostgreSQL, and then on PGlite, and looks for INVITEs that the rules forbid. SIP is scripted.
 //
+// `npm run test:faults -- --meter 10000` dials this many calls of three campaigns, and compares the
+// campaigns' figures with a second count from the logs of phones and bots. `--rate 12` is the calls
+// per second, `--gateways 2` the gateways, and `--kills 2` kills that many of them during the run.
+// `--databases pglite` uses one gateway with its embedded database.
+//
 // `--drachtio PATH` runs the storm, or `--servers`, with a real drachtio-server in place of the
 // embedded SIP engine.
 
@@ -25,6 +30,7 @@ import { startPostgresPair } from '../support/postgres-pair.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
 import { runDays } from './days.ts';
 import { runFailovers } from './failovers.ts';
+import { runMeter } from './meter/run-meter.ts';
 import { runOutages } from './outages.ts';
 import { runRules } from './rules/rules-databases.ts';
 import { runServers } from './servers/run-servers.ts';
@@ -57,8 +63,12 @@ const { values } = parseArgs({
     hours: { type: 'string' },
     /** How many calls of accounts with calling rules to dial instead of the storm. */
     rules: { type: 'string' },
-    /** The databases of `--rules`, separated by commas. */
+    /** The databases of `--rules` and `--meter`, separated by commas. */
     databases: { type: 'string', default: 'postgres,pglite' },
+    /** How many calls of campaigns to dial and to count twice instead of the storm. */
+    meter: { type: 'string' },
+    /** How many gateways `--meter` kills. */
+    kills: { type: 'string', default: '0' },
     /** The program of a drachtio-server, for the storm and for `--servers`. */
     drachtio: { type: 'string' },
     gateways: { type: 'string', default: '2' },
@@ -75,15 +85,17 @@ const lengths = values.lengths.split(',').map(Number);
 const gateways = Number(values.gateways);
 const hours = Number(values.hours ?? 0);
 const rules = Number(values.rules ?? 0);
-const counts = [outages, failovers, gateways, hours, rules, ...lengths];
+const meter = Number(values.meter ?? 0);
+const kills = Number(values.kills);
+const counts = [meter, kills, outages, failovers, gateways, hours, rules, ...lengths];
 const numbers = [seed, seconds, callsPerSecond, everyMs, ...counts];
 if (!numbers.every((value) => Number.isFinite(value) && value >= 0)) {
   throw new Error(
-    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths, --hours, --rules and --gateways must be numbers of 0 or more',
+    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths, --hours, --rules, --meter, --kills and --gateways must be numbers of 0 or more',
   );
 }
 const { drachtio } = values;
-if (drachtio !== undefined && (outages > 0 || failovers > 0 || hours > 0 || rules > 0)) {
+if (drachtio !== undefined && outages + failovers + hours + rules + meter > 0) {
   throw new Error('--drachtio is only for the storm and for --servers');
 }
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -136,6 +148,16 @@ async function stormOfRules(): Promise<boolean> {
   return isFine;
 }
 
+/** Counts the calls of campaigns twice. Returns true if both counts agree. */
+async function countTwice(databaseUrl: string | undefined): Promise<boolean> {
+  say(`seed ${seed}, ${meter} calls, ${callsPerSecond} a second, ${kills} kills`);
+  const report = await runMeter({
+    ...{ seed, calls: meter, callsPerSecond, kills, databaseUrl, log: say },
+    gateways: databaseUrl === undefined ? 1 : gateways,
+  });
+  return conclude(report);
+}
+
 function conclude({ counts, violations }: Pick<StormReport, 'counts' | 'violations'>): boolean {
   say(JSON.stringify(counts, undefined, 2));
   for (const violation of violations) say(`VIOLATED  ${violation}`);
@@ -185,6 +207,7 @@ async function onOneServer(): Promise<boolean> {
   try {
     await eventually(() => createDatabase(postgres.url), 'PostgreSQL accepts statements');
     const databaseUrl = postgres.url.replace('/postgres?', '/storm?');
+    if (meter > 0) return await countTwice(databaseUrl);
     if (hours > 0) return await letDaysPass(databaseUrl);
     return outages > 0 ? await sufferOutages(postgres, databaseUrl) : await storm(databaseUrl);
   } finally {
@@ -194,6 +217,11 @@ async function onOneServer(): Promise<boolean> {
 
 async function run(): Promise<boolean> {
   if (rules > 0) return await stormOfRules();
+  if (meter > 0) {
+    const databases = values.databases.split(',');
+    const isFine = databases.includes('postgres') ? await onOneServer() : true;
+    return databases.includes('pglite') ? (await countTwice(undefined)) && isFine : isFine;
+  }
   if (values.servers) return await servers();
   return failovers > 0 ? await failOver() : await onOneServer();
 }

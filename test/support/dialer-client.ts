@@ -62,6 +62,7 @@ export async function createDialer(httpUrl: string, app: DevApp) {
   const calls = `/api/public/bot/${botId}/calls`;
   return {
     botId,
+    httpUrl,
     token,
     app,
     request,

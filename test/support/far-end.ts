@@ -5,11 +5,30 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { freeUdpPort } from './free-port.ts';
-import { type PhoneVoices, type VoiceName, voiceNames } from './phone-voices.ts';
+import {
+  type PhoneVoices,
+  type Voice,
+  type VoiceLog,
+  type VoiceName,
+  voiceNames,
+} from './phone-voices.ts';
 import { first, type Message, parse, response, sdpOf } from './sip-text.ts';
 
+/** What a phone of the behaviour `scripted` does. */
+export type PhoneScript = {
+  /**
+   * Asked when the INVITE arrives. Returns how long the phone rings, or undefined if it rings until
+   * the caller cancels.
+   */
+  readonly ringMs: () => number | undefined;
+  readonly voice?: Voice;
+  /** From the answer until the phone hangs up. Undefined: it stays until the caller hangs up. */
+  readonly talkMs?: number | undefined;
+  readonly onAnswered?: () => void;
+};
+
 /** A call, identified by its Call-ID. All instants come from `Date.now()`. */
-export type FarCall = {
+export type FarCall = VoiceLog & {
   readonly sipCallId: string;
   readonly number: string;
   readonly invitedAt: number;
@@ -62,6 +81,8 @@ const behaviours = {
   '18': 'screener',
   /** Like `late-stay`, but the parameter is in seconds. */
   '19': 'later-stay',
+  /** Does what its `PhoneScript` says. */
+  '20': 'scripted',
 } as const;
 const lateBehaviours: ReadonlySet<string> = new Set(['late', 'late-stay', 'later-stay']);
 type Behaviour = (typeof behaviours)[keyof typeof behaviours];
@@ -91,6 +112,8 @@ export class FarEnd implements AsyncDisposable {
   readonly #socket: Socket;
   readonly #audioPort: number;
   readonly #voices: PhoneVoices | undefined;
+  /** The scripts of phones of the behaviour `scripted`, by number. */
+  readonly scripts = new Map<string, PhoneScript>();
   #isAway = false;
   #up = 0;
   #mostUp = 0;
@@ -226,8 +249,12 @@ export class FarEnd implements AsyncDisposable {
       dialog.rangAt = Date.now();
       this.#respond(dialog, 180, 'Ringing');
     });
+    if (behaviour === 'scripted') {
+      this.#perform(dialog, this.scripts.get(number));
+      return;
+    }
     if (behaviour === 'ring') {
-      later(dialog, ringsForMs, () => this.#end(dialog, 480, 'Temporarily Unavailable'));
+      this.#ringOn(dialog);
       return;
     }
     const isLate = behaviour !== undefined && lateBehaviours.has(behaviour);
@@ -238,11 +265,28 @@ export class FarEnd implements AsyncDisposable {
     later(dialog, pickUpAfterMs, () => this.#answer(dialog, talkMs, voice));
   }
 
-  #answer(dialog: Dialog, talkMs: number | undefined, voice: VoiceName | undefined): void {
+  #ringOn(dialog: Dialog): void {
+    later(dialog, ringsForMs, () => this.#end(dialog, 480, 'Temporarily Unavailable'));
+  }
+
+  #perform(dialog: Dialog, script: PhoneScript | undefined): void {
+    const ringMs = script?.ringMs();
+    if (script === undefined || ringMs === undefined) {
+      this.#ringOn(dialog);
+      return;
+    }
+    later(dialog, Math.max(ringAfterMs, ringMs), () => {
+      this.#answer(dialog, script.talkMs, script.voice);
+      script.onAnswered?.();
+    });
+  }
+
+  #answer(dialog: Dialog, talkMs: number | undefined, voice: VoiceName | Voice | undefined): void {
     dialog.answeredAt = Date.now();
     const voices = voice === undefined ? undefined : this.#voices;
     this.#respond(dialog, 200, 'OK', sdpOf(voices?.port ?? this.#audioPort));
-    if (voice !== undefined) voices?.talk(dialog.sipCallId, voice, dialog.audioPort ?? discardPort);
+    if (voice !== undefined)
+      voices?.talk(dialog.sipCallId, voice, dialog.audioPort ?? discardPort, dialog);
     const resend = (afterMs: number, leftMs: number): void => {
       if (leftMs <= 0) {
         this.#hangUp(dialog);

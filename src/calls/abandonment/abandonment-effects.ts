@@ -102,7 +102,11 @@ export const judgeReach = callSetup.enqueueActions(({ context, enqueue }) => {
   });
   enqueue.assign(sequences);
   enqueue({ type: 'append', params: { ...step, events: [event] } });
-  if (context.call.request.abandonedSound !== undefined) enqueue(announce('abandonedSound'));
+  // If detection decides late, somebody may have come too late, but before the decision.
+  const isAlone = reach.connectedAt === undefined;
+  if (isAlone && context.call.request.abandonedSound !== undefined) {
+    enqueue(announce('abandonedSound'));
+  }
 });
 
 function outcomesOf(context: CallMachineContext): PersonOutcomes {

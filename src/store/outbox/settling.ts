@@ -8,7 +8,7 @@ import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { acceptedSlot } from '../calls/call-slots.ts';
 import { fewRows } from '../few-rows.ts';
-import { settledCampaigns } from '../rules/campaigns.ts';
+import { recordedOutcome, settledCampaigns } from '../rules/campaigns.ts';
 import { calleeNumber, callerId, campaign } from '../schema/calls.ts';
 
 const lingerMs = 250;
@@ -56,8 +56,8 @@ with settled as (
       then request -> 'target' end,
     request ->> 'caller', request ->> 'callerName', dialed_at, ringing_at, answered_at, ended_at,
     coalesce(outcome, 'unknown'), reason_code, verdict, ${campaign.text}, request ->> 'timeZone',
-    request -> 'consent', rule_set, rule_set_version, rule, ftc_outcome,
-    ofcom_outcome, evidence
+    request -> 'consent', rule_set, rule_set_version, rule, ${recordedOutcome('ftc')},
+    ${recordedOutcome('ofcom')}, evidence
   from settled
   on conflict do nothing
 ), by_caller as (

@@ -36,6 +36,13 @@ const outcome = (formula: MeterFormula) =>
     when verdict in (${quoted(personVerdicts)}) then 'abandoned' else 'none' end`;
 export const ftcOutcome = outcome('ftc');
 
+/**
+ * The outcome for the record of a call that has ended: what the figures of its campaign count.
+ * Null if they don't count the call.
+ */
+export const recordedOutcome = (formula: MeterFormula) =>
+  `case when ${counts} then ${outcome(formula)} end`;
+
 /** One row of figures for each call, over any relation with the columns of `calls`. */
 const figures = (relation: string, condition: string) => `
   select account_id, ${campaignOf.text} as campaign, ${reachedSlot.text} as slot,

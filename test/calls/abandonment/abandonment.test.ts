@@ -215,6 +215,20 @@ describe('a call with an announcement for people whom nobody reaches', () => {
     expect(call.log).not.toContain('play abandonedSound');
   });
 
+  test('does not play it to a person who talks to somebody when detection decides late', async () => {
+    const call = await answeredCall({ formula: 'ofcom', request });
+    call.advance(2_500);
+    call.botSpeaks();
+    call.advance(500);
+    call.amd('amd_human_detected', { elapsedMs: 3_000, pauseMs: 1_000, spanMs: 1_700 });
+    await call.settle();
+
+    expect(call.abandoned()).toBeDefined();
+    expect(call.log).not.toContain('play abandonedSound');
+    call.advance(60_000);
+    expect(call.log).not.toContain('bye');
+  });
+
   test('is not dialled if the sound cannot be loaded', async () => {
     const call = scriptCall({
       request,

@@ -44,8 +44,11 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
     await rig.append('a', call, { person: { ftc, ofcom } });
   }
 
-  async function settle(call: AcceptedCall): Promise<void> {
-    await rig.append('a', call, { ending: { event: endEventOf(call) } });
+  async function settle(
+    call: AcceptedCall,
+    data: Parameters<typeof endEventOf>[1] = {},
+  ): Promise<void> {
+    await rig.append('a', call, { ending: { event: endEventOf(call, data) } });
     const settling = new Settling(rig.database.pool, 'a', () => false, silentLogger);
     settling.settle(call.callId);
     await settling.stop();
@@ -93,6 +96,34 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
     expect(before?.days).toHaveLength(1);
     expect(between).toEqual(before);
     expect(await find()).toEqual(before);
+  });
+
+  test('counts a person whose process died before it stored an outcome as abandoned, as the record says', async () => {
+    await withGate(() => undefined);
+    const [busy, lost] = [await dialled(), await dialled()];
+    const unsent = newCall();
+    await rig.ledger.accept(unsent, {});
+    await rig.take(unsent.callId, 'a');
+    await rig.database.pool.query(
+      `update calls set ftc_outcome = 'undecided', ofcom_outcome = 'undecided'`,
+    );
+    await settle(busy);
+    await settle(lost, { machineDetection: 'amd_human_detected' });
+    await settle(unsent);
+
+    const { rows } = await rig.database.pool.query(
+      'select call_id, ftc_outcome, ofcom_outcome from call_records',
+    );
+    const outcomesOf = ({ callId }: AcceptedCall) => {
+      const row = rows.find(({ call_id: id }) => id === callId);
+      return [row.ftc_outcome, row.ofcom_outcome];
+    };
+    expect(outcomesOf(busy)).toEqual(['none', 'none']);
+    expect(outcomesOf(lost)).toEqual(['abandoned', 'abandoned']);
+    expect(outcomesOf(unsent)).toEqual([null, null]);
+    expect((await find())?.months).toMatchObject([
+      { ftc: { answeredByPerson: 1, abandoned: 1, connected: 0 } },
+    ]);
   });
 
   test('does not count calls that no rule set measures', async () => {
