@@ -15,6 +15,7 @@ import { consoleTables } from './schema/console.ts';
 import { messages } from './schema/messages.ts';
 import { nodes } from './schema/nodes.ts';
 import { notifications } from './schema/notifications.ts';
+import { recordings } from './schema/recordings.ts';
 import { rules } from './schema/rules.ts';
 import { takeCalls } from './schema/take-calls.ts';
 import { takeSlot } from './schema/take-slot.ts';
@@ -33,6 +34,7 @@ const currentSchema: Schema = {
   version: '0.9',
   tables: [
     ...[apps, calls, trunks, nodes, notifications, consoleTables, messages, companion, rules],
+    recordings,
     restPartitions,
   ],
   functions: { take_calls: takeCalls, take_slot: takeSlot },

@@ -20,7 +20,8 @@ export type SecretPurpose =
   | 'stream-secret'
   | 'stream-query'
   | 'notify-headers'
-  | 'connection';
+  | 'connection'
+  | 'recording-key';
 /**
  * Values that the gateway signs so that it can recognise them when a client sends them back later.
  */

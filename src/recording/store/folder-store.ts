@@ -5,6 +5,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { pathToFileURL } from 'node:url';
 import type { Done, FolderTarget, RecordingStore, StoreFault } from './recording-store.ts';
 import { probeName, transferTimeoutMs } from './store-bounds.ts';
 
@@ -43,7 +44,7 @@ export function openFolderStore({ path: root }: FolderTarget): RecordingStore {
           await rm(probe, { force: true });
         }
       }),
-    locationOf: pathOf,
+    locationOf: (name) => pathToFileURL(pathOf(name)).href,
     close: () => Promise.resolve(),
   };
 }

@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -104,7 +104,9 @@ describe.each([
   });
 
   test('says where a recording is', () => {
-    expect(store.locationOf('acme/1.wav')).toBe(`${describeTarget(targetOf())}/acme/1.wav`);
+    const name = describeTarget(targetOf());
+    const address = name.startsWith('s3:') ? name : `file://${name}`;
+    expect(store.locationOf('acme/1.wav')).toBe(`${address}/acme/1.wav`);
   });
 });
 
@@ -197,20 +199,21 @@ describe('a bucket behind a bad line', () => {
   let failures = 0;
 
   /** Plays the failures of a line; a real server has none of them on demand. */
+  const answerTo = ({ url = '', method }: IncomingMessage): readonly [number, string] => {
+    const error = '<Error><Code>InternalError</Code></Error>';
+    if (url.includes('uploads')) return [200, '<UploadId>u1</UploadId>'];
+    if (method === 'POST') return [200, error];
+    if (!url.includes('partNumber') || failures === 0) return [200, ''];
+    failures -= 1;
+    return [500, error];
+  };
   beforeAll(async () => {
     server = createServer((request, response) => {
       requests.push(`${request.method} ${new URL(request.url ?? '', 'http://s3').search}`);
       request.resume();
       request.on('end', () => {
-        const isPart = request.url?.includes('partNumber') === true;
-        if (isPart && failures > 0) {
-          failures -= 1;
-          response.writeHead(500).end('<Error><Code>InternalError</Code></Error>');
-        } else if (request.url?.includes('uploads') === true) {
-          response.end('<InitiateMultipartUploadResult><UploadId>u1</UploadId>');
-        } else if (request.method === 'POST') {
-          response.end('<Error><Code>InternalError</Code></Error>');
-        } else response.writeHead(200, { etag: '"tag"' }).end();
+        const [status, text] = answerTo(request);
+        response.writeHead(status, { etag: '"tag"' }).end(text);
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
