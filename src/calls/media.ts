@@ -49,9 +49,9 @@ export type MediaCommand =
   | { readonly kind: 'press'; readonly keys: Keys }
   /**
    * Drops all queued sounds, bot audio and keys. Every sound and `press` command still reports its
-   * end.
+   * end. The announcement before a recording plays on, unless the call ends (`isEnd`).
    */
-  | { readonly kind: 'stopPlayback' }
+  | { readonly kind: 'stopPlayback'; readonly isEnd?: true }
   /** Passes a key that arrived by SIP INFO on to the bot. */
   | { readonly kind: 'sendDigit'; readonly digit: string }
   /** Tells the bot that the transfer failed and that it has the call again. */

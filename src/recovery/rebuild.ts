@@ -7,6 +7,7 @@ import type { CallProgress } from '../calls/life/call-events.ts';
 import type { GatewayLoss } from '../calls/life/call-outcome.ts';
 import { afterPlayback, nothingPlayed } from '../calls/playback/playback.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';
+import { afterRecording, nothingRecorded } from '../calls/recording/recording-progress.ts';
 import { type CallEvidence, evidenceAfter } from '../calls/rules/evidence.ts';
 import type { TransferSummary } from '../calls/transfer/transfer-contract.ts';
 
@@ -73,6 +74,7 @@ function progressOf(
     failedAttempts: failedAttemptsIn(events),
     transfer: transferIn(events),
     playback: events.reduce(afterPlayback, nothingPlayed),
+    recording: events.reduce(afterRecording, nothingRecorded),
     evidence: events.reduce<CallEvidence>((before, event) => evidenceAfter(before, event), {}),
   };
 }

@@ -7,5 +7,6 @@ export function liveCall(call: AcceptedCall, send: LiveCall['send']): LiveCall {
   return {
     ...{ call, send, state: 'answered', acceptsKeys: true, transferObstacle: undefined },
     streamObstacles: { toBegin: undefined, toEnd: undefined },
+    ...{ hidesKeys: false, recordObstacle: () => undefined },
   };
 }

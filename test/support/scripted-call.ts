@@ -20,13 +20,13 @@ import type { CallQuality } from '../../src/calls/life/call-quality.ts';
 import { type CallLimits, defaultCallLimits } from '../../src/calls/life/call-setup.ts';
 import type { CallEnding, CallStep } from '../../src/calls/life/call-step.ts';
 import type { AnswerResult, MediaCommand, MediaObserver } from '../../src/calls/media.ts';
-import type { CallPlans } from '../../src/calls/plans/plans.ts';
 import type {
   CallLeg,
   CallOutbox,
   LegFailure,
   LegObserver,
   PlaceRequest,
+  RecordingPort,
   ReferEvent,
   SoundPort,
   StepResult,
@@ -99,6 +99,8 @@ export type ScriptOptions = {
   readonly streamSettings?: (stream: NumberedStream) => Promise<StreamSettings>;
   /** Called only for calls with plans. Default: every sound exists. */
   readonly loadSound?: SoundPort['loadSound'];
+  /** Called only for recordings with a key. Default: this gateway has no keys. */
+  readonly recordings?: RecordingPort;
   readonly unusableAnswer?: boolean;
   /** Makes the SIP port throw, which the real one never does. */
   readonly brokenSip?: boolean;
@@ -118,7 +120,7 @@ export function scriptCall(options: ScriptOptions = {}) {
   let leg: LegObserver | undefined;
   let media: MediaObserver | undefined;
   let placed: PlaceRequest | undefined;
-  let plans: CallPlans | undefined;
+  const commands: MediaCommand[] = [];
   let referral: ((event: ReferEvent) => void) | undefined;
 
   const secondLegs = scriptSecondLegs(log);
@@ -153,6 +155,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     clock: { now },
     logger: silentLogger,
     sounds: { loadSound: options.loadSound ?? loadAnySound },
+    ...(options.recordings === undefined ? {} : { recordings: options.recordings }),
     streams: {
       settingsOf: async (_call, stream) =>
         (await options.streamSettings?.(stream)) ?? { ...streamSettings, ordinal: stream.ordinal },
@@ -169,7 +172,7 @@ export function scriptCall(options: ScriptOptions = {}) {
           },
           acceptsKeys: () => true,
           send: (command) => {
-            if (command.kind === 'detect') plans = command.plans;
+            commands.push(command);
             const line = lineOf(command);
             if (line !== undefined) log.push(line);
             // As from the worker, the reply comes later.
@@ -232,7 +235,9 @@ export function scriptCall(options: ScriptOptions = {}) {
     stored: sql.stored,
     now,
     placed: () => present(placed, 'the INVITE'),
-    plans: () => plans,
+    plans: () => commands.findLast((command) => command.kind === 'detect')?.plans,
+    /** What the media was told to record. */
+    recorded: () => commands.find(startsRecording)?.recording,
     leg: () => present(leg, 'the leg'),
     /** Returns the observer of the last REFER. */
     referral: () => present(referral, 'the REFER'),
@@ -279,6 +284,12 @@ export function scriptCall(options: ScriptOptions = {}) {
     endings: () => sql.endings(),
     end: () => present(sql.endings()[0], 'the end').event,
   };
+}
+
+type StartRecording = Extract<MediaCommand, { readonly action: 'start' }>;
+
+function startsRecording(command: MediaCommand): command is StartRecording {
+  return command.kind === 'record' && command.action === 'start';
 }
 
 /** @returns undefined for a command that no test looks at */

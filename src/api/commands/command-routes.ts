@@ -35,6 +35,7 @@ const commandSchema = contract.meta({
     { command: 'stream', url: 'wss://bot.example/audio', parameters: { campaign: 'spring' } },
     { command: 'stream', url: null },
     { command: 'transfer', to: 'sip:agents@pbx.example', timeoutMs: 20_000 },
+    { command: 'record', action: 'pause' },
     { command: 'optOut' },
     { command: 'hangup' },
   ],
@@ -70,7 +71,7 @@ export function registerCommands(
     schema: {
       operationId: 'commandCall',
       summary:
-        'Play a sound, stop it, press keys, change the bot, transfer, opt the person out, hang up',
+        'Play a sound, stop it, press keys, change the bot, transfer, record, opt the person out, hang up',
       description:
         'Responds as soon as the process that owns the call has accepted the command. Events report its result. With an `Idempotency-Key` or an `id` field, a repeated command is carried out only once and gets the same response. A call remembers its last 1,000 command ids until it ends. A 409 explains why the command is not possible in the call’s current state. After a 503 you cannot tell whether the command was carried out, so repeat it with the same id.',
       tags: ['calls'],

@@ -60,7 +60,8 @@ export const noteBot = callSetup.enqueueActions(({ context, event, enqueue }) =>
 
 export const noteMessage = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.playback');
-  if (event.report.kind !== 'started' || event.report.source === 'announcement') return;
+  const { kind, source } = event.report;
+  if (kind !== 'started' || source === 'announcement' || source === 'recording') return;
   if (ruleOf(context)?.connected === 'message') enqueue(connect(event.at));
 });
 

@@ -15,7 +15,7 @@ export function announce(announcement: AnnouncementKind) {
     enqueue.assign({ announcing: announcement });
     enqueue(endStream('announcement'));
     enqueue({ type: 'sendToLine', params: { type: 'withdrawTransfer' } });
-    enqueue(sendToMedia({ kind: 'stopPlayback' }));
+    enqueue(sendToMedia({ kind: 'stopPlayback', isEnd: true }));
     enqueue({ type: 'sendToLine', params: { type: 'announce', announcement } });
   });
 }

@@ -43,7 +43,13 @@ export const callOutcomes = [
 export type CallOutcome = (typeof callOutcomes)[number];
 
 /** What caused a sound to be played. */
-export const playbackSources = ['command', 'voicemail', 'screening', 'announcement'] as const;
+export const playbackSources = [
+  'command',
+  'voicemail',
+  'screening',
+  'announcement',
+  'recording',
+] as const;
 export type PlaybackSource = (typeof playbackSources)[number];
 
 /**

@@ -7,6 +7,7 @@ import { dtmfCommand } from '../keys/key-contract.ts';
 import { hangupCommand } from '../life/call-contract.ts';
 import { optOutCommand } from '../opt-out/opt-out-contract.ts';
 import { playCommand, stopCommand } from '../playback/playback-contract.ts';
+import { recordCommand } from '../recording/recording-contract.ts';
 import { streamCommand } from '../stream/stream-contract.ts';
 import { transferCommand } from '../transfer/transfer-contract.ts';
 import {
@@ -26,6 +27,7 @@ const commands = [
   dtmfCommand,
   streamCommand,
   transferCommand,
+  recordCommand,
   optOutCommand,
 ] as const;
 

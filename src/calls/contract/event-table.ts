@@ -170,12 +170,19 @@ function endMembers(data: DataOf<'completed'>): Members {
     outcome: data.outcome,
     ...(data.abandoned === undefined ? {} : { abandoned: data.abandoned }),
     ...(data.optedOut === undefined ? {} : { optedOut: data.optedOut }),
-    ...(data.transfer === undefined ? {} : { transfer: data.transfer }),
-    ...(data.quality === undefined ? {} : { quality: data.quality }),
+    ...summariesIn(data),
     ...(data.sipStatus === undefined ? {} : { sipStatus: data.sipStatus }),
     ...endFactsIn(data),
     ...refusalIn(data),
     ...connectedIdentityIn(data),
+  };
+}
+
+function summariesIn({ transfer, quality, recording }: DataOf<'completed'>) {
+  return {
+    ...(transfer === undefined ? {} : { transfer }),
+    ...(quality === undefined ? {} : { quality }),
+    ...(recording === undefined ? {} : { recording }),
   };
 }
 

@@ -7,6 +7,7 @@ import { amdEventNames, amdEvidence } from '../detection/amd-event.ts';
 import { callQuality } from '../life/call-quality.ts';
 import { connectedIdentity, endFactMembers } from '../life/end-facts.ts';
 import { voicemailLeft } from '../playback/playback-contract.ts';
+import { recordingSummary } from '../recording/recording-contract.ts';
 import { refusalMembers } from '../rules/refusal.ts';
 import { transferSummary } from '../transfer/transfer-contract.ts';
 import type { EventOf } from './call-event.ts';
@@ -80,6 +81,11 @@ export const notificationSchema = z.object({
     .exactOptional()
     .describe(
       'how the call sounded, on `completed`; absent if no audio arrived or the gateway died',
+    ),
+  recording: recordingSummary
+    .exactOptional()
+    .describe(
+      'what became of the recording until now, on `completed`; absent if nothing was recorded',
     ),
   sipStatus: z.number().int().exactOptional(),
   ...endFactMembers,

@@ -1,6 +1,7 @@
 // The `dtmf` command, which sends key presses. It's rejected if the far end doesn't accept keys.
 
 import type { CommandHandler } from '../life/command-handler.ts';
+import { hiddenDigits } from '../recording/recording-progress.ts';
 
 /**
  * Most exchanges recognise a key press after 40 ms (Q.24), and all of them do after 70 ms. People
@@ -9,7 +10,7 @@ import type { CommandHandler } from '../life/command-handler.ts';
 const defaultKeyMs = 100;
 
 export const dtmfHandler: CommandHandler<'dtmf'> = {
-  note: ({ digits }) => `dtmf ${digits}`,
+  note: ({ digits }, { hidesKeys }) => `dtmf ${hidesKeys ? hiddenDigits(digits) : digits}`,
   execute({ digits, durationMs = defaultKeyMs }, { live, commandId }) {
     if (!live.acceptsKeys) {
       const error =

@@ -14,6 +14,7 @@ import {
   playHandler,
   stopHandler,
 } from '../playback/play-command.ts';
+import { recordHandler } from '../recording/record-command.ts';
 import { type StreamingPorts, streamHandler } from '../stream/stream-command.ts';
 import { type TransferringPorts, transferHandler } from '../transfer/transfer-command.ts';
 import type { CallRegistry, LiveCall } from './call-registry.ts';
@@ -53,6 +54,7 @@ const handlers: {
   dtmf: dtmfHandler,
   stream: streamHandler,
   transfer: transferHandler,
+  record: recordHandler,
   optOut: optOutHandler,
 };
 
@@ -98,7 +100,7 @@ export class CallCommands {
     const { playing, remembered } = this.#stateOf(callId);
     const ports = { ...this.#ports, playing };
     const run = (commandId: string): Promise<CommandReply> =>
-      this.#runAndNote(callId, { command, commandId, askedBy }, () =>
+      this.#runAndNote(live, { command, commandId, askedBy }, () =>
         execute(command, { live, commandId, ports }),
       );
     const { id } = command;
@@ -123,15 +125,16 @@ export class CallCommands {
   }
 
   async #runAndNote(
-    callId: CallId,
+    live: LiveCall,
     { command, commandId, askedBy = 'unknown' }: NotedCommand,
     run: () => Promise<CommandReply>,
   ): Promise<CommandReply> {
     const at = Date.now();
     const begunMs = performance.now();
     const reply = await run();
-    this.#ports.note?.(callId, {
-      ...{ kind: 'command', at, what: handlerOf(command).note(command), by: askedBy, commandId },
+    const what = handlerOf(command).note(command, live);
+    this.#ports.note?.(live.call.callId, {
+      ...{ kind: 'command', at, what, by: askedBy, commandId },
       tookMs: Math.round(performance.now() - begunMs),
       ...(reply.ok ? {} : { refusal: reply.error }),
     });

@@ -12,6 +12,7 @@ import { callCommand, callEvent, seconds } from '../contract/definitions.ts';
 import { durationMs, type Immutable, instant, wordOf } from '../contract/schema.ts';
 import { amdEventNames, exampleAmdEvent } from '../detection/amd-event.ts';
 import { voicemailLeft } from '../playback/playback-contract.ts';
+import { recordingSummary } from '../recording/recording-contract.ts';
 import { refusalMembers } from '../rules/refusal.ts';
 import { transferSummary } from '../transfer/transfer-contract.ts';
 import { callQuality, exampleQuality } from './call-quality.ts';
@@ -153,6 +154,9 @@ const endData = {
     .describe(
       'how the call sounded, on `completed`; absent if no audio arrived or the gateway died',
     ),
+  recording: recordingSummary
+    .exactOptional()
+    .describe('what became of the recording until now; absent if nothing was recorded'),
   failedAttempts,
 };
 type EndData = Immutable<z.infer<z.ZodObject<typeof endData>>>;

@@ -92,6 +92,7 @@ export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => 
   });
   // The line stays open until the end is stored, which may take as long as the database is away.
   enqueue({ type: 'sendToLine', params: { type: 'stopStream', reason: 'call-ended' } });
+  enqueue({ type: 'sendToLine', params: { type: 'stopRecording' } });
   enqueue.assign({
     ...(answeredAt === undefined
       ? {}

@@ -13,6 +13,11 @@ import type { CallIdentity } from '../contract/identity.ts';
 import type { SelectedEventType } from '../contract/notify-events.ts';
 import { type AmdEvent, verdictOf } from '../detection/amd-event.ts';
 import { nothingPlayed, type PlaybackProgress, playedMembers } from '../playback/playback.ts';
+import {
+  nothingRecorded,
+  type RecordingProgress,
+  recordingMembers,
+} from '../recording/recording-progress.ts';
 import { termsOf } from '../rules/call-terms.ts';
 import type { CallEvidence } from '../rules/evidence.ts';
 import type { TransferSummary } from '../transfer/transfer-contract.ts';
@@ -37,6 +42,7 @@ export type CallProgress = {
   readonly amdEvents: readonly AmdEvent[];
   readonly failedAttempts: readonly FailedAttempt[];
   readonly playback: PlaybackProgress;
+  readonly recording: RecordingProgress;
   /** How the call sounded. Undefined before the end, and if nothing was heard of the person. */
   readonly quality?: CallQuality | undefined;
   /** True if nobody was connected in time to a person who answered. */
@@ -53,7 +59,8 @@ export function progressOfAccepted(call: AcceptedCall): CallProgress {
   return {
     call,
     ...sequences,
-    ...{ amdEvents: [], failedAttempts: [], playback: nothingPlayed, evidence: {} },
+    ...{ amdEvents: [], failedAttempts: [], playback: nothingPlayed, recording: nothingRecorded },
+    evidence: {},
   };
 }
 
@@ -126,6 +133,7 @@ export function endEvent(progress: CallProgress, end: CallEnd): NextEvent<Termin
     ...(progress.isAbandoned === true ? { abandoned: true } : {}),
     ...(progress.evidence.optedOut === undefined ? {} : { optedOut: true }),
     ...playedMembers(progress.playback),
+    ...recordingMembers(progress.recording),
     ...failedAttemptsOf(progress),
     ...number,
   }));

@@ -24,7 +24,16 @@ import {
 } from '../media.ts';
 import { loadPlans } from '../plans/plan-sounds.ts';
 import type { CallPlans } from '../plans/plans.ts';
-import type { CallLeg, Clock, LegEvent, SipPort, SoundPort, StreamPort } from '../ports.ts';
+import type {
+  CallLeg,
+  Clock,
+  LegEvent,
+  RecordingPort,
+  SipPort,
+  SoundPort,
+  StreamPort,
+} from '../ports.ts';
+import { LineRecording } from '../recording/line-recording.ts';
 import { LineStream } from '../stream/line-stream.ts';
 import { LineTransfer } from '../transfer/line-transfer.ts';
 import type { TransferPorts } from '../transfer/transfer-report.ts';
@@ -39,6 +48,8 @@ export type LinePorts = {
   readonly streams?: StreamPort;
   /** Omitted if calls never play sounds. */
   readonly sounds?: SoundPort;
+  /** Omitted if recordings are never encrypted. */
+  readonly recordings?: RecordingPort;
   /** Omitted if calls are never transferred. */
   readonly transfers?: TransferPorts;
   /**
@@ -88,6 +99,7 @@ class Line {
   #announcements: Announcements = new Map();
   readonly #detection = new LineDetection();
   readonly #stream: LineStream;
+  readonly #recording: LineRecording;
   /** Sends key presses by SIP INFO. Undefined if the media sends keys as RTP events. */
   readonly #keys: LineKeys | undefined;
   readonly #transfer: LineTransfer;
@@ -101,6 +113,7 @@ class Line {
     this.#stream = new LineStream(call, ports.streams, (report, ordinal) =>
       this.#pass({ kind: 'stream', ordinal, report }),
     );
+    this.#recording = new LineRecording(call, ports.recordings);
     const keys = {
       transport: keyTransport,
       press: (pressed: Keys) => this.#sendToMedia({ kind: 'press', keys: pressed }),
@@ -113,25 +126,30 @@ class Line {
   async open(): Promise<void> {
     const { stream } = this.#call.request;
     if (stream !== undefined) this.#stream.want({ ...stream, ordinal: 0 });
-    const [session, sounds] = await Promise.all([this.#openMedia(), this.#loadSounds()]);
-    if (this.#state === 'over' || session === undefined || !sounds.ok) {
+    const [session, prepared] = await Promise.all([this.#openMedia(), this.#prepare()]);
+    if (this.#state === 'over' || session === undefined || !prepared.ok) {
       session?.close();
       if (this.#state === 'over') return;
-      const reason = sounds.ok ? 'No media port is free' : sounds.reason;
+      const reason = prepared.ok ? 'No media port is free' : prepared.reason;
       this.#pass({ kind: 'failed', reason });
       return;
     }
     this.#session = session;
-    this.#plans = sounds.plans;
-    this.#announcements = sounds.announcements;
+    this.#plans = prepared.plans;
+    this.#announcements = prepared.announcements;
     await this.#ports.untilTurn?.(this.#call.callId, () => this.#state === 'opening');
     if (this.#state === 'opening') this.#place(session);
   }
 
-  async #loadSounds() {
+  /** Loads sounds and prepares the recording, so that nobody waits for them during the call. */
+  async #prepare() {
     const [call, { sounds }] = [this.#call, this.#ports];
-    const plans = await loadPlans(call, sounds);
+    const [plans, recording] = await Promise.all([
+      loadPlans(call, sounds),
+      this.#recording.prepare(sounds),
+    ]);
     if (!plans.ok) return plans;
+    if (!recording.ok) return recording;
     const loaded = await loadAnnouncements(call, sounds);
     return loaded.ok ? { ...plans, ...loaded } : loaded;
   }
@@ -189,6 +207,16 @@ class Line {
         break;
       case 'announce':
         this.#announce(command.announcement);
+        break;
+      case 'announceRecording':
+        this.#mayPlay = true;
+        this.#recording.announce(this.#session);
+        break;
+      case 'startRecording':
+        this.#recording.start(this.#session, command.from, this.#ports.clock.now());
+        break;
+      case 'stopRecording':
+        this.#recording.stop(this.#session);
         break;
       case 'close':
         this.close();
@@ -346,6 +374,7 @@ class Line {
   #acceptAnswer(event: LegEventOf<'answered'>): void {
     this.#held = [];
     this.#startDetection(event.at);
+    this.#recording.answer(this.#session, event.at);
     this.#answerStream();
     this.#sendAcceptsKeys();
     this.#passLeg(event);
@@ -397,12 +426,16 @@ class Line {
       this.#detection.start(this.#ports.clock.now(), event.report.round);
     }
     if (event.kind === 'dtmf') this.#transfer.passKey({ ...event, source: 'rtp' });
+    if (event.kind === 'recording') this.#recording.note(event.report);
     this.#pass(event);
   }
 
   #loseMedia(event: Extract<PassedEvent, { kind: 'inactive' | 'failed' }>): void {
     const at = this.#ports.clock.now();
     for (const amd of this.#detection.lose(at)) this.#pass({ kind: 'amd', amd });
+    // A session that hears nothing goes on recording until the call ends.
+    const report = event.kind === 'failed' ? this.#recording.lose(at) : undefined;
+    if (report !== undefined) this.#pass({ kind: 'recording', report });
     this.#pass(event);
   }
 

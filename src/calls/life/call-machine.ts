@@ -22,14 +22,16 @@
 //             the line, and detection is running if the request asked for it. While `ongoing` is
 //             set, a transfer is in progress or has connected the person. Left by a BYE from either
 //             side, by lost media, by a bot that closes its stream or cannot be reached, by a
-//             person who opts out, or by a plan that ends the call. In `disconnect` mode, also left
+//             person who opts out, by a recording that is required and fails, or by a plan that
+//             ends the call. In `disconnect` mode, also left
 //             when detection finds a machine or fails. With a transfer, also left when the second
 //             leg ends, when a referral succeeds, or when a failed transfer leaves neither a bot
 //             nor a plan for the person. Bound: the maximum duration, counted from the answer.
 // closing     Entered when an answered call has ended. We're still waiting for detection to report
-//             `amd_stopped`, and for the bot's stream, the sounds and the keys to report their
-//             ends. Left when the media has reported all of these. Bound: `closingTimeoutMs`, after
-//             which the machine itself emits the missing ends of detection, streams and sounds.
+//             `amd_stopped`, and for the bot's stream, the sounds, the keys and the recording to
+//             report their ends. Left when the media has reported all of these. Bound:
+//             `closingTimeoutMs`, after which the machine itself emits the missing ends of
+//             detection, streams, sounds and the recording.
 // recording   Entered when the call's end is decided and the media has nothing more to report.
 //             Stores the end, after any earlier events that haven't been stored yet. Left when the
 //             end has been stored. Bound: `storeEndTimeoutMs`, after which the outbox keeps trying
@@ -60,6 +62,17 @@ import { countKeys, emitDtmf, emitKeysSent, noteAcceptsKeys } from '../keys/key-
 import { optOutByCommand, optOutByKey } from '../opt-out/opt-out-effects.ts';
 import { hangUpByPlan, notePlan } from '../plans/plan-effects.ts';
 import { emitPlayback, emitPlaybackFailed } from '../playback/playback-effects.ts';
+import {
+  beginRecordingAtAnswer,
+  beginRecordingForPerson,
+  emitRecording,
+  emitRecordingLost,
+  failsRequiredRecording,
+  hangUpUnrecorded,
+  recordAfterNotice,
+  recordByCommand,
+  stopRecording,
+} from '../recording/recording-effects.ts';
 import { evidenceIn } from '../rules/evidence.ts';
 import {
   applyStreamCommand,
@@ -127,7 +140,7 @@ import type { CallStep } from './call-step.ts';
 type TakesMedia = { readonly on: Readonly<Record<PassedEventType, unknown>> };
 
 const answered = callSetup.createStateConfig({
-  entry: [acknowledge, startPlannedTransfer],
+  entry: [acknowledge, beginRecordingAtAnswer, startPlannedTransfer],
   always: [
     { guard: 'hasEnded', target: 'closing' },
     {
@@ -149,14 +162,29 @@ const answered = callSetup.createStateConfig({
         target: 'closing',
         actions: [emitAmd, hangUpOnFailure, noteAnswerer],
       },
-      { actions: [emitAmd, startPlannedTransfer, withdrawPlannedTransfer, noteAnswerer] },
+      {
+        actions: [
+          emitAmd,
+          beginRecordingForPerson,
+          startPlannedTransfer,
+          withdrawPlannedTransfer,
+          noteAnswerer,
+        ],
+      },
     ],
     'reach.due': { actions: judgeReach },
     'reach.giveUp': { actions: giveUpOnPerson },
     'media.botSpoke': { actions: noteBot },
     // The media only reports this at the end.
     'media.quality': {},
-    'media.recording': {},
+    'media.recording': [
+      {
+        guard: ({ context, event }) => failsRequiredRecording(context, event),
+        target: 'closing',
+        actions: [emitRecording, hangUpUnrecorded],
+      },
+      { actions: emitRecording },
+    ],
     'leg.dtmf': { actions: [emitDtmf, optOutByKey] },
     'media.dtmf': { actions: [emitDtmf, optOutByKey] },
     'media.stream': [
@@ -180,7 +208,12 @@ const answered = callSetup.createStateConfig({
         target: 'closing',
         actions: [emitPlayback, hangUpAfterAnnouncement],
       },
-      { actions: [emitPlayback, noteMessage] },
+      {
+        guard: ({ context, event }) => failsRequiredRecording(context, event),
+        target: 'closing',
+        actions: [emitPlayback, recordAfterNotice, hangUpUnrecorded],
+      },
+      { actions: [emitPlayback, noteMessage, recordAfterNotice] },
     ],
     'media.plan': [
       {
@@ -224,6 +257,7 @@ const answered = callSetup.createStateConfig({
     },
     'command.transfer': { actions: startCommandedTransfer },
     'command.optOut': { actions: optOutByCommand },
+    'command.record': { actions: recordByCommand },
     'leg.ended': { target: 'closing', actions: endByLeg },
     'media.failed': { target: 'closing', actions: hangUpOnFailure },
     'media.inactive': { target: 'closing', actions: hangUpOnFailure },
@@ -236,14 +270,15 @@ const closing = callSetup.createStateConfig({
     closeTransfer,
     sendToMedia({ kind: 'stopDetection', reason: 'call-ended' }),
     endStream('call-ended'),
-    sendToMedia({ kind: 'stopPlayback' }),
+    sendToMedia({ kind: 'stopPlayback', isEnd: true }),
+    stopRecording,
     awaitQuality,
   ],
   always: { guard: 'mediaIsOver', target: 'recording' },
   after: {
     closingTimeout: {
       target: 'recording',
-      actions: [emitAmdStopped, emitStreamStopped, emitPlaybackFailed],
+      actions: [emitAmdStopped, emitStreamStopped, emitPlaybackFailed, emitRecordingLost],
     },
   },
   on: {
@@ -251,11 +286,11 @@ const closing = callSetup.createStateConfig({
     'media.stream': { actions: emitStream },
     'media.playback': { actions: emitPlayback },
     'media.keysSent': { actions: emitKeysSent },
+    'media.recording': { actions: emitRecording },
     'media.quality': { actions: noteQuality },
     'media.failed': { actions: stopAwaitingQuality },
     // The call has ended, so there's nothing to do for these.
     'media.botSpoke': {},
-    'media.recording': {},
     'media.dtmf': {},
     'media.inactive': {},
     'media.plan': {},
@@ -278,6 +313,7 @@ export const callMachine = callSetup.createMachine({
       input.call.request.voicemail !== undefined || input.call.request.screening !== undefined,
     acceptsKeys: false,
     pressing: 0,
+    hiddenPresses: [],
     transfers: 0,
     reach: nothingReached,
   }),

@@ -7,6 +7,9 @@ import type { Bound } from '../../lib/within.ts';
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallId } from '../contract/identity.ts';
 import type { Turn } from '../dialout-ports.ts';
+import { recordObstacle } from '../recording/record-obstacles.ts';
+import type { RecordAction } from '../recording/recording-contract.ts';
+import { hidesKeys } from '../recording/recording-progress.ts';
 import type { RuleRefusal } from '../rules/refusal.ts';
 import { type StreamObstacles, streamObstacles } from '../stream/stream-effects.ts';
 import { transferObstacle } from '../transfer/transfer-effects.ts';
@@ -44,6 +47,10 @@ export type LiveCall = {
   /** Why a transfer can't start now. Undefined if it can. */
   readonly transferObstacle: string | undefined;
   readonly streamObstacles: StreamObstacles;
+  /** Whether digits are hidden now, because the recording is paused. */
+  readonly hidesKeys: boolean;
+  /** Returns why the action isn't possible now. Undefined if it is. */
+  recordObstacle(action: RecordAction): string | undefined;
   send(event: CallMachineEvent): void;
 };
 
@@ -111,8 +118,16 @@ export class CallRegistry {
       acceptsKeys: snapshot.context.acceptsKeys,
       transferObstacle: transferObstacle(snapshot.context),
       streamObstacles: streamObstacles(snapshot.context),
+      hidesKeys: this.hidesKeys(callId),
+      recordObstacle: (action) => recordObstacle(snapshot.context, action),
       send: (event) => actor.send(event),
     };
+  }
+
+  /** Whether a digit that arrives now must be hidden. False if this process doesn't have the call. */
+  hidesKeys(callId: CallId): boolean {
+    const context = this.#calls.get(callId)?.getSnapshot().context;
+    return context !== undefined && hidesKeys(context.recording, context.clock.now());
   }
 
   /** @returns false if this process doesn't have the call */

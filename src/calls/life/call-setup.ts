@@ -11,6 +11,8 @@ import type { StoredLeg } from '../contract/stored-leg.ts';
 import type { MediaCommand, MediaEvent } from '../media.ts';
 import type { PlanName } from '../plans/plans.ts';
 import type { Clock, LegEvent, StepResult } from '../ports.ts';
+import type { RecordingBegin } from '../recording/recording.ts';
+import type { RecordAction } from '../recording/recording-contract.ts';
 import type { RuleRefusal } from '../rules/refusal.ts';
 import type { NumberedStream, RequestedStream } from '../stream/stream.ts';
 import type { Transfer, TransferFallback, TransferRequest } from '../transfer/transfer.ts';
@@ -72,6 +74,11 @@ export type LineCommand =
   | { readonly type: 'withdrawTransfer' }
   /** Plays a sound of the request that was loaded before the call was dialled. */
   | { readonly type: 'announce'; readonly announcement: AnnouncementKind }
+  /** Plays the announcement before the recording. */
+  | { readonly type: 'announceRecording' }
+  | { readonly type: 'startRecording'; readonly from: RecordingBegin }
+  /** Ends a recording that the line started, because the answer couldn't be stored. */
+  | { readonly type: 'stopRecording' }
   /** Closes everything that is open, in any state of the line. */
   | { readonly type: 'close' };
 
@@ -93,8 +100,8 @@ export type CallMachineEvent =
   /** A calling rule forbids the call. Ignored once the far end has answered. */
   | { readonly type: 'command.refuse'; readonly refusal: RuleRefusal }
   /**
-   * A command to the media. The machine only handles this event and the next three while the call
-   * is answered.
+   * A command to the media. The machine only handles this event and the next four while the call is
+   * answered.
    */
   | { readonly type: 'command.media'; readonly command: MediaCommand }
   /**
@@ -111,7 +118,12 @@ export type CallMachineEvent =
       readonly transfer: TransferRequest;
     }
   /** The person has said that they don't want to be called any more. */
-  | { readonly type: 'command.optOut'; readonly commandId: string };
+  | { readonly type: 'command.optOut'; readonly commandId: string }
+  | {
+      readonly type: 'command.record';
+      readonly action: RecordAction;
+      readonly commandId: string;
+    };
 
 export type StoreResult = StepResult | 'unknown';
 
@@ -122,7 +134,10 @@ export type CallLimits = {
    * callee retransmits its 200 OK.
    */
   readonly storeAnswerTimeoutMs: number;
-  /** Time for the media worker to report `amd_stopped` and the ends of streams, sounds and keys. */
+  /**
+   * Time for the media worker to report `amd_stopped` and the ends of streams, sounds, keys and the
+   * recording.
+   */
   readonly closingTimeoutMs: number;
   /** The database must store the end within this time. */
   readonly storeEndTimeoutMs: number;
@@ -196,6 +211,8 @@ export type CallMachineContext = CallProgress & {
   readonly acceptsKeys: boolean;
   /** Number of `press` commands for which we're still waiting for the media to report the end. */
   readonly pressing: number;
+  /** The `press` commands that arrived while digits were hidden. */
+  readonly hiddenPresses: readonly string[];
   /** Number of transfers started so far, including the current one. */
   readonly transfers: number;
   /** The transfer that is in progress. */
@@ -308,6 +325,7 @@ export const callSetup = setup({
       !context.streams.some(({ isOpen }) => isOpen) &&
       context.pressing === 0 &&
       context.awaitsQuality !== true &&
+      context.recording.phase !== 'running' &&
       context.playback.playing.length === 0,
     isTransferring: ({ context }) => context.ongoing !== undefined,
   },

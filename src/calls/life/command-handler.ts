@@ -8,9 +8,9 @@ import type { LiveCall } from './call-registry.ts';
 export type CommandHandler<Name extends Command['command'], Ports = unknown> = {
   /**
    * Returns the note for the call's capture. It must not contain headers or query strings, which
-   * may be secret.
+   * may be secret, or digits that are hidden.
    */
-  note(command: CommandOf<Name>): string;
+  note(command: CommandOf<Name>, live: Pick<LiveCall, 'hidesKeys'>): string;
   /**
    * Rejects the command, or sends its event to the machine. Only called for an answered call,
    * except in the case of `hangup`.

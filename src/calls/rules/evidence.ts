@@ -1,7 +1,7 @@
 // What a call's record keeps besides the columns of the call: facts that the machine notes during
 // the call and stores with its end. They outlive the call's events, so each is short.
 
-import type { CallEvent } from '../contract/call-event.ts';
+import type { CallEvent, EventOf } from '../contract/call-event.ts';
 import type { OptOutWay } from '../opt-out/opt-outs.ts';
 
 /** The sound that was played, so that its exact audio can be identified years later. */
@@ -27,12 +27,24 @@ export type Connection = {
 /** How and when the person asked not to be called any more. */
 export type OptedOut = { readonly by: OptOutWay; readonly at: string };
 
+/** What the person was told about the recording, and when the call was recorded. */
+export type RecordedCall = {
+  /** The announcement before the recording. */
+  readonly announcement?: PlayedSound;
+  /** When the announcement had been played to its end. */
+  readonly announcedAt?: string;
+  readonly startedAt?: string;
+  /** Omitted if the gateway died during the recording. */
+  readonly endedAt?: string;
+};
+
 export type CallEvidence = {
   /** The different sounds that were played, in the order in which they first began. */
   readonly sounds?: readonly PlayedSound[];
   /** The first bot, and each agent. */
   readonly connections?: readonly Connection[];
   readonly optedOut?: OptedOut;
+  readonly recording?: RecordedCall;
 };
 
 /** A command may play sounds endlessly. A call that means something plays a few. */
@@ -48,12 +60,17 @@ export function evidenceAfter(
   event: CallEvent,
   sha256?: string,
 ): CallEvidence {
+  const recorded = recordedAfter(evidence, event, sha256);
+  if (recorded !== undefined) return after({ ...evidence, recording: recorded }, event, sha256);
+  return after(evidence, event, sha256);
+}
+
+function after(evidence: CallEvidence, event: CallEvent, sha256?: string): CallEvidence {
   const { sounds = [], connections = [] } = evidence;
   if (event.type === 'playback-started') {
-    const { sound: name } = event.data;
-    const isKnown = sounds.some((one) => one.name === name && one.sha256 === sha256);
+    const played = soundOf(event, sha256);
+    const isKnown = sounds.some((one) => one.name === played.name && one.sha256 === sha256);
     if (isKnown || sounds.length === maxSounds) return evidence;
-    const played = { name, ...(sha256 === undefined ? {} : { sha256 }) };
     return { ...evidence, sounds: [...sounds, played] };
   }
   if (event.type === 'stream-started' && !connections.some((one) => one.with === 'bot')) {
@@ -65,6 +82,33 @@ export function evidenceAfter(
   if (event.type !== 'transfer-answered') return evidence;
   const agent = { with: 'agent', at: event.time, to: event.data.to } as const;
   return { ...evidence, connections: [...connections, agent] };
+}
+
+function soundOf({ data }: EventOf<'playback-started'>, sha256?: string): PlayedSound {
+  return { name: data.sound, ...(sha256 === undefined ? {} : { sha256 }) };
+}
+
+/** @returns undefined if the event isn't about the recording */
+function recordedAfter(
+  { recording }: CallEvidence,
+  event: CallEvent,
+  sha256?: string,
+): RecordedCall | undefined {
+  switch (event.type) {
+    case 'playback-started':
+      if (event.data.source !== 'recording') return undefined;
+      return { ...recording, announcement: soundOf(event, sha256) };
+    case 'playback-finished':
+      if (event.data.source !== 'recording' || event.data.reason !== 'done') return undefined;
+      return { ...recording, announcedAt: event.time };
+    case 'recording-started':
+      return { ...recording, startedAt: event.data.startedAt };
+    case 'recording-stopped':
+    case 'recording-failed':
+      return recording?.startedAt === undefined ? undefined : { ...recording, endedAt: event.time };
+    default:
+      return undefined;
+  }
 }
 
 /** Returns the ending's member. An ordinary call without evidence has none. */

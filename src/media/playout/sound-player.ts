@@ -57,6 +57,12 @@ export class SoundPlayer {
     return this.#queued.length > 0;
   }
 
+  /** True while the announcement before a recording is playing, over which nobody may talk. */
+  get isAnnouncing(): boolean {
+    const first = this.#queued[0];
+    return first !== undefined && isNotice(first) && this.#bytesBefore(first) === 0;
+  }
+
   /** True if there's no sound, bot or ringback to play. */
   get isUnused(): boolean {
     const hasSound = this.#queue !== undefined || this.#queued.length > 0;
@@ -89,9 +95,14 @@ export class SoundPlayer {
     if (!isPlayable) this.#finish(queued, 'failed');
   }
 
-  /** Stops all sounds. The bot's audio stays queued. */
-  stop(): void {
-    for (const queued of [...this.#queued]) this.#finish(queued, 'stopped');
+  /**
+   * Stops all sounds, except for the announcement before a recording, which ends only with the
+   * call. The bot's audio stays queued.
+   */
+  stop(isEnd: boolean): void {
+    for (const queued of [...this.#queued]) {
+      if (isEnd || !isNotice(queued)) this.#finish(queued, 'stopped');
+    }
   }
 
   /** Drops the bot's queued audio. */
@@ -182,6 +193,10 @@ export class SoundPlayer {
     const playedMs = Math.round(queued.bytesPlayed / samplesPerMs);
     this.#report({ kind: 'finished', playbackId, source, sound: sound.name, reason, playedMs });
   }
+}
+
+function isNotice({ playback }: QueuedSound): boolean {
+  return playback.source === 'recording';
 }
 
 function reportedFields({ playbackId, source, sound, restart, afterBeep }: Playback) {

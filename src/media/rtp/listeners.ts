@@ -109,7 +109,7 @@ export class Listeners {
     if (waitForBeepMs !== undefined) this.#settings = { ...settings, waitForBeepMs };
     this.#plans = new PlannedCall(plans, {
       play: (playback) => this.#transmission.player.play(playback),
-      stopPlayback: () => this.#transmission.stop(),
+      stopPlayback: () => this.#transmission.stop(false),
       muteBot: (isMuted) => this.streaming.mute(isMuted),
       stopStream: (reason) => this.streaming.stop(reason),
       forgetSpeaker: () => this.#detection?.ear?.forgetSpeaker(),

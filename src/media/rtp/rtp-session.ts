@@ -118,7 +118,7 @@ export class RtpSession {
         this.#transmission.press(command.keys);
         break;
       case 'stopPlayback':
-        this.stopPlayback();
+        this.#transmission.stop(command.isEnd === true);
         break;
       case 'sendDigit':
         this.streaming.sendDigit(command.digit);
@@ -142,7 +142,7 @@ export class RtpSession {
   }
 
   stopPlayback(): void {
-    this.#transmission.stop();
+    this.#transmission.stop(true);
   }
 
   /** Sends the last report. */

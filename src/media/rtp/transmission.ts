@@ -89,10 +89,10 @@ export class Transmission {
     this.#keys.press(keys);
   }
 
-  /** Drops all queued keys, sounds and bot audio. */
-  stop(): void {
+  /** Drops all queued keys, sounds and bot audio. `isEnd` is true if the call ends. */
+  stop(isEnd: boolean): void {
     this.#keys.stop();
-    this.player.stop();
+    this.player.stop(isEnd);
     this.player.clearBot();
   }
 
@@ -117,6 +117,8 @@ export class Transmission {
       if (relayed !== undefined) this.#send(relayed);
       return;
     }
+    // Nobody talks over the announcement before a recording, which an agent may have interrupted.
+    if (this.player.isAnnouncing) return;
     const relayed = relay.audio(packet, header, kind, remote);
     if (relayed !== undefined) this.#sendAudio(relayed, remote);
   }

@@ -23,6 +23,7 @@ let acceptsKeys: boolean;
 let sent: CallMachineEvent[];
 let hangUps: number;
 let obstacle: string | undefined;
+let hidesKeys: boolean;
 let isHere: boolean;
 /** The app that placed the call. */
 let app: CallingApp | undefined;
@@ -66,6 +67,7 @@ beforeEach(() => {
   noted = [];
   hangUps = 0;
   obstacle = undefined;
+  hidesKeys = false;
   isHere = true;
   app = {};
   planningFails = false;
@@ -81,6 +83,7 @@ beforeEach(() => {
         callId === call.callId && isHere
           ? {
               ...{ call, state, acceptsKeys, transferObstacle: obstacle, streamObstacles },
+              ...{ hidesKeys, recordObstacle: () => obstacle },
               send: (event) => void sent.push(event),
             }
           : undefined,
@@ -167,6 +170,22 @@ describe('a command', () => {
     expect(noted[0]).not.toHaveProperty('refusal');
   });
 
+  test('is noted without digits while they are hidden', async () => {
+    hidesKeys = true;
+    await run({ command: 'dtmf', digits: '4w1' });
+    expect(noted).toMatchObject([{ what: 'dtmf *w*' }]);
+  });
+
+  test('records, unless the recording has a reason against it', async () => {
+    const asked = { command: 'record', action: 'pause', id: 'card' } as const;
+    expect(await run(asked)).toEqual({ ok: true, commandId: 'card', state: 'answered' });
+    expect(sent).toEqual([{ type: 'command.record', action: 'pause', commandId: 'card' }]);
+    obstacle = 'The recording is already paused.';
+    expect(await run({ ...asked, id: 'again' })).toEqual({
+      ...{ ok: false, code: 'state', error: obstacle },
+    });
+  });
+
   test.each([
     [
       { command: 'play', sound: 'https://a.example/x.wav?key=s3cret' },
@@ -180,6 +199,7 @@ describe('a command', () => {
     ],
     [{ command: 'stream', url: 'wss://bot.example/a?key=s3cret' }, 'stream to wss://bot.example/a'],
     [{ command: 'stream', url: null }, 'end the stream'],
+    [{ command: 'record', action: 'pause' }, 'record pause'],
     [{ command: 'hangup' }, 'hangup'],
   ])('%j is noted without parts that may be secret', async (command, text) => {
     await run(commandSchema.parse(command));

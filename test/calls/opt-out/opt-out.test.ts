@@ -8,6 +8,7 @@ import { optOutErrors } from '../../../src/calls/opt-out/opt-out-members.ts';
 import { sourceOf } from '../../../src/calls/opt-out/opt-outs.ts';
 import type { PlaybackReport } from '../../../src/calls/playback/playback.ts';
 import type { TransferRequest } from '../../../src/calls/transfer/transfer.ts';
+import { liveCall } from '../../support/live-call.ts';
 import {
   acceptedCall,
   type ScriptOptions,
@@ -187,11 +188,8 @@ describe('the command', () => {
 
   test('is refused if no suppression can name the target', async () => {
     const call = acceptedCall({ target: localTarget });
-    const live = { call, state: 'answered', acceptsKeys: true, send: neverSent } as const;
-    const context = {
-      live: { ...live, transferObstacle: undefined, streamObstacles: noObstacles },
-      ...{ commandId: 'stop-calling', ports: {} },
-    };
+    const live = liveCall(call, neverSent);
+    const context = { live, commandId: 'stop-calling', ports: {} };
 
     expect(await optOutHandler.execute({ command: 'optOut' }, context)).toEqual({
       ...{ ok: false, code: 'state' },
@@ -201,7 +199,6 @@ describe('the command', () => {
 });
 
 const localTarget = { kind: 'local', digits: '7042', phoneContext: 'pbx.example' } as const;
-const noObstacles = { toBegin: undefined, toEnd: undefined };
 const neverSent = (): never => {
   throw new Error('a refused command reached the call');
 };

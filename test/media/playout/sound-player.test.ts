@@ -180,7 +180,7 @@ class Pair {
       this.model.take(frameBytes, true);
     } else {
       if (next.kind === 'clear') this.#queue.clear();
-      else if (next.kind === 'stop') this.#player.stop();
+      else if (next.kind === 'stop') this.#player.stop(true);
       else this.#replaceBot();
       this.model.drop(next.kind !== 'stop');
     }
