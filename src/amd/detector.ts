@@ -14,14 +14,16 @@ export type Detector = {
    * Processes the next 20 ms since the 200 OK: 160 samples at 8 kHz. If the frame never arrived
    * (`lost`), we ignore its content but still count its time. `sentPower` is the power of the audio
    * that we sent in the previous 20 ms (full scale is 1). Only a recogniser listens to `heard`, the
-   * frame with losses concealed. Default: `frame`. Returns the events for this frame. There usually
-   * aren't any, and there never are after `done`. Never throws.
+   * frame with losses concealed. Default: `frame`. `unheardMs` is audio that we didn't hear
+   * because we were late, before this frame or in its place. Default: 0. Returns the events for this
+   * frame. There usually aren't any, and there never are after `done`. Never throws.
    */
   push(
     frame: Int16Array,
     lost: boolean,
     sentPower?: number,
     heard?: Int16Array,
+    unheardMs?: number,
   ): readonly AmdEvent[];
   /**
    * Passes on the words that a recogniser has understood so far. From the next frame on, these
@@ -73,13 +75,19 @@ class CallDetector implements Detector {
     return this.#ear;
   }
 
-  push(frame: Int16Array, lost: boolean, sentPower = 0): readonly AmdEvent[] {
+  push(
+    frame: Int16Array,
+    lost: boolean,
+    sentPower = 0,
+    _heard = frame,
+    unheardMs = 0,
+  ): readonly AmdEvent[] {
     const ear = this.#ear;
     if (ear === undefined && this.#grammar.done) return nothing;
     try {
       this.#analyzer ??= new FrameAnalyzer();
       const heard = this.#analyzer.analyze(ear?.filter(frame, sentPower) ?? frame, lost);
-      const events = this.#grammar.advance(heard);
+      const events = this.#grammar.advance(heard, unheardMs);
       ear?.hear(heard);
       if (this.#grammar.done && ear === undefined) this.#release();
       return events;

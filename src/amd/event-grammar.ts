@@ -12,7 +12,8 @@ import { type Answerer, BeepBelief } from './beep-belief.ts';
 import { frameMs } from './frame.ts';
 import { type SettlingPhrase, type Transcription, withSecondOpinion } from './stt/transcription.ts';
 import type { ToneFound } from './tones/tone-detector.ts';
-import { decide, isHello } from './verdict.ts';
+import { Unheard } from './unheard.ts';
+import { decide, isHello, type Verdict } from './verdict.ts';
 import type { Utterance } from './voice/utterance.ts';
 
 /**
@@ -36,6 +37,11 @@ const beepWithinMs = 3_500;
  * either.
  */
 const maxGreetingMs = 60_000;
+/**
+ * If too much went unheard, a time-out waits for twice its length at most. After that, detection
+ * has failed.
+ */
+const timesPostponed = 2;
 const toneConfidence = 0.95;
 const phraseConfidence = 0.95;
 const machineToneReasons: Readonly<Record<ToneFound['kind'], string>> = {
@@ -97,6 +103,7 @@ type Step = {
   readonly settings: AmdSettings;
   /** Forgets what has been said so far, because somebody else is going to speak next. */
   readonly rearm: () => void;
+  readonly unheard: Unheard;
   elapsedMs: number;
   events: readonly AmdEvent[];
 };
@@ -113,7 +120,7 @@ export class EventGrammar {
   readonly believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
 
   constructor(settings: AmdSettings, rearm: () => void = () => undefined) {
-    this.#step = { settings, rearm, elapsedMs: 0, events: noEvents };
+    this.#step = { settings, rearm, unheard: new Unheard(), elapsedMs: 0, events: noEvents };
   }
 
   get done(): boolean {
@@ -122,13 +129,14 @@ export class EventGrammar {
 
   /**
    * Processes the next frame and returns its events. There are no more events after `done`, but
-   * `believed` is still updated.
+   * `believed` is still updated. `unheardMs` is the audio that we didn't hear in time.
    */
-  advance(heard: Heard): readonly AmdEvent[] {
+  advance(heard: Heard, unheardMs = 0): readonly AmdEvent[] {
     const phase = this.#phase;
     const step = this.#step;
     const { believed } = this;
     step.elapsedMs += frameMs;
+    step.unheard.add(unheardMs, heard.utterance);
     const speaks = heard.utterance?.pauseMs === 0;
     const answerer = answererOf(phase, heard);
     believed.found = this.#belief.take(heard.found, heard.toneHz, speaks, answerer);
@@ -235,7 +243,7 @@ function machineTone(found: ToneFound, utterance: Utterance | undefined, step: S
 
 function verdictOn(utterance: Utterance | undefined, step: Step): Phase | undefined {
   if (utterance === undefined) return undefined;
-  const verdict = decide(utterance, step.settings.thresholdWordCount);
+  const verdict = heardVerdict(utterance, step.settings.thresholdWordCount, step);
   if (verdict === undefined) return undefined;
   const { who, reason, confidence } = verdict;
   const evidence = { reason, confidence, ...spoken(utterance) };
@@ -249,17 +257,33 @@ function verdictOn(utterance: Utterance | undefined, step: Step): Phase | undefi
   return { name: 'greeting', screened: false };
 }
 
+/** Returns the verdict, unless it rests on silence of which too much went unheard. */
+function heardVerdict(
+  utterance: Utterance,
+  thresholdWordCount: number | undefined,
+  step: Step,
+): Verdict | undefined {
+  const verdict = decide(utterance, thresholdWordCount);
+  return verdict?.who === 'human' && step.unheard.makesSilenceDoubtful ? undefined : verdict;
+}
+
 function timersWhileDeciding(phase: Phase, utterance: Utterance | undefined, step: Step): Phase {
-  const { timers } = step.settings;
-  if (utterance === undefined && step.elapsedMs >= timers.noSpeechTimeoutMs) {
+  const { noSpeechTimeoutMs, decisionTimeoutMs } = step.settings.timers;
+  const isSilent = utterance === undefined && step.elapsedMs >= noSpeechTimeoutMs;
+  const isOver = step.elapsedMs >= decisionTimeoutMs;
+  if (!isSilent && !isOver) return phase;
+  if (step.unheard.makesSilenceDoubtful) {
+    const timeoutMs = isSilent ? noSpeechTimeoutMs : decisionTimeoutMs;
+    if (step.elapsedMs < (1 + timesPostponed) * timeoutMs) return phase;
+    emit(step, 'amd_error', { reason: 'audio-unheard', ...spoken(utterance) });
+    return stopped(step, 'error');
+  }
+  if (isSilent) {
     emit(step, 'amd_no_speech_detected', { reason: 'no-speech' });
     return stopped(step, 'no-speech');
   }
-  if (step.elapsedMs >= timers.decisionTimeoutMs) {
-    emit(step, 'amd_decision_timeout', { reason: 'undecided', ...spoken(utterance) });
-    return stopped(step, 'decision-timeout');
-  }
-  return phase;
+  emit(step, 'amd_decision_timeout', { reason: 'undecided', ...spoken(utterance) });
+  return stopped(step, 'decision-timeout');
 }
 
 function human(phase: Phase & { name: 'human' }, heard: Believed, step: Step): Phase {
@@ -319,7 +343,8 @@ function greeting(phase: Phase & { name: 'greeting' }, heard: Believed, step: St
   // We heard the network's three tones, but no announcement followed.
   if (utterance === undefined) return awaitingTone(phase, heard, step);
   const { greetingCompletionTimeoutMs } = step.settings.timers;
-  if (!heard.tonePending && utterance.pauseMs >= greetingCompletionTimeoutMs) {
+  const isSilent = utterance.pauseMs >= greetingCompletionTimeoutMs;
+  if (!heard.tonePending && isSilent && !step.unheard.makesSilenceDoubtful) {
     emit(step, 'amd_machine_stopped_speaking', { reason: 'silence', ...spoken(utterance) });
     if (!phase.screened) return awaitingTone({ name: 'awaitingTone' }, heard, step);
     step.rearm();
@@ -354,7 +379,9 @@ function screened(phase: Phase, heard: Believed, step: Step): Phase {
   const searching = step.elapsedMs <= step.settings.timers.toneTimeoutMs;
   if (searching && found?.kind === 'beep') return emitTone(found, utterance, step);
   const verdict =
-    utterance === undefined || heard.tonePending ? undefined : decide(utterance, undefined);
+    utterance === undefined || heard.tonePending
+      ? undefined
+      : heardVerdict(utterance, undefined, step);
   if (verdict?.who === 'human') return stopped(step, 'human-after-screening', utterance);
   if (verdict?.who === 'machine') return stopped(step, 'machine-after-screening', utterance);
   return step.elapsedMs >= maxGreetingMs ? stopped(step, 'nobody-after-screening') : phase;
@@ -389,7 +416,10 @@ function stopped(step: Step, reason: string, utterance?: Utterance): Phase {
 }
 
 function emit(step: Step, event: AmdEventName, evidence: Omit<AmdEvidence, 'elapsedMs'>): void {
-  step.events = [...step.events, { event, elapsedMs: step.elapsedMs, ...evidence }];
+  const { elapsedMs, unheard } = step;
+  const unheardMs = Math.round(unheard.totalMs);
+  const missed = unheardMs === 0 ? {} : { unheardMs };
+  step.events = [...step.events, { event, elapsedMs, ...evidence, ...missed }];
 }
 
 function measured(found: ToneFound): { readonly hz: number; readonly ms: number } {

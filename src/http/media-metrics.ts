@@ -35,6 +35,7 @@ export type MediaMetric = {
   readonly packetsUnsent: number;
   readonly ticksLate: number;
   readonly framesLate: number;
+  readonly framesUnheard: number;
   readonly sendLateness: LatenessMetric;
   readonly streams: StreamMetric;
 };
@@ -85,6 +86,10 @@ const rtpCounters = {
   framesLate: [
     'offhook_media_frames_late_total',
     '20 ms frames that detection or a bot received over 60 ms late, or never',
+  ],
+  framesUnheard: [
+    'offhook_media_frames_unheard_total',
+    '20 ms frames that detection or a bot never heard because a media worker was late',
   ],
 } as const;
 

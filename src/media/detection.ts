@@ -37,9 +37,15 @@ export class Detection {
     return this.#detector?.ear;
   }
 
-  push(frame: Int16Array, lost: boolean, sentPower: number, heard: Int16Array): void {
+  push(
+    frame: Int16Array,
+    lost: boolean,
+    sentPower: number,
+    heard: Int16Array,
+    unheardMs: number,
+  ): void {
     this.#frames += 1;
-    this.#run((detector) => detector.push(frame, lost, sentPower, heard));
+    this.#run((detector) => detector.push(frame, lost, sentPower, heard, unheardMs));
   }
 
   stop(reason: string): void {

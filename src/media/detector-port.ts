@@ -11,9 +11,16 @@ export type Detector = {
    * OK on, and pass silence for lost audio. `heard` is the same frame with losses concealed, for a
    * recogniser. The arrays are valid only until `push` returns, because we reuse them for the next
    * frame of any call. `sentPower` is the power of the audio that we sent in the previous 20 ms (1:
-   * full scale).
+   * full scale). `unheardMs` is the audio before this frame, or in its place, that this process
+   * didn't hear because it was late.
    */
-  push(frame: Int16Array, lost: boolean, sentPower: number, heard: Int16Array): readonly AmdEvent[];
+  push(
+    frame: Int16Array,
+    lost: boolean,
+    sentPower: number,
+    heard: Int16Array,
+    unheardMs: number,
+  ): readonly AmdEvent[];
   /**
    * Ends detection as well as the ear, and returns the closing events. The last of them is
    * `amd_stopped`, unless that has already been reported.

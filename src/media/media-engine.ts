@@ -329,6 +329,7 @@ export class MediaEngine {
       packetsLate: this.#counts.jitter.late,
       ticksLate: this.#loop.ticksLate,
       framesLate: this.#counts.framesLate,
+      framesUnheard: Math.round(this.#counts.framesUnheard),
       maxLateMs: Math.round(this.#loop.maxLateMs),
       sendLateness: this.#sendLateness.read(),
       streams: {

@@ -117,6 +117,8 @@ export type MediaStatistics = {
   readonly ticksLate: number;
   /** Frames that reached detection or a bot over 60 ms late, or not at all. */
   readonly framesLate: number;
+  /** Frames that detection or a bot never heard because the worker was late. */
+  readonly framesUnheard: number;
   /**
    * The longest delay of the playout clock so far. If a worker is overloaded, this statistic is the
    * first to rise.

@@ -177,6 +177,7 @@ const zeroStatistics: MediaStatistics = {
   packetsLate: 0,
   ticksLate: 0,
   framesLate: 0,
+  framesUnheard: 0,
   maxLateMs: 0,
   sendLateness: addLateness([]),
   streams: {

@@ -53,7 +53,7 @@ describe('the metrics of media', () => {
         packetsLate: 7,
         packetsSent: 800,
       },
-      ...{ packetsUnsent: 6, ticksLate: 3, framesLate: 12 },
+      ...{ packetsUnsent: 6, ticksLate: 3, framesLate: 12, framesUnheard: 4 },
       sendLateness: { packetsByMs: [700, 50, 0, 40, ...Array(28).fill(0), 7, 3], sumMs: 1_250 },
     };
     const metrics = createMetrics({ media: async () => ({ ...rtp, streams: counted }) });
@@ -75,6 +75,7 @@ describe('the metrics of media', () => {
     ]);
     expect(lines.filter((line) => /^offhook_(rtp|media)/.test(line)).sort()).toEqual([
       'offhook_media_frames_late_total 12',
+      'offhook_media_frames_unheard_total 4',
       'offhook_media_ticks_late_total 3',
       'offhook_rtp_packets_discarded_total 8',
       'offhook_rtp_packets_forged_total 5',

@@ -44,7 +44,7 @@ beforeAll(async () => {
     packetsSent: 0,
   };
   const sendLateness = { packetsByMs: [], sumMs: 0 };
-  const late = { packetsUnsent: 0, ticksLate: 0, framesLate: 0, sendLateness };
+  const late = { packetsUnsent: 0, ticksLate: 0, framesLate: 0, framesUnheard: 0, sendLateness };
   const all = createMetrics({
     gateways: () => [gateway],
     media: () => Promise.resolve({ ...packets, ...late, streams: { ...streams, ...more } }),

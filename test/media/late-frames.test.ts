@@ -18,7 +18,7 @@ import { script, standstillMs } from './support/scripted-detector.ts';
 const tickMs = 20;
 /** Later than this, a frame counts as late. */
 const inTimeMs = 60;
-const warning = 'a media worker stalled, so detection or a bot heard frames late';
+const warning = 'a media worker stalled, so detection or a bot heard frames late, or not at all';
 
 test('counts late frames of a busy worker for calls with listeners, and logs one warning', async () => {
   const { logger, lines } = recordedLogger();
@@ -55,7 +55,7 @@ test('counts late frames of a busy worker for calls with listeners, and logs one
 
 describe('the reports of a worker', () => {
   function reporting() {
-    const counts = { framesLate: 0 };
+    const counts = { framesLate: 0, framesUnheard: 0 };
     const reports: LateFramesReport[] = [];
     const frames = new LateFrames(counts, (report) => reports.push(report));
     return { counts, reports, frames };
@@ -74,6 +74,7 @@ describe('the reports of a worker', () => {
     counts.framesLate = 10;
     frames.check(1_000, 700, false);
     counts.framesLate = 30;
+    counts.framesUnheard = 5;
     frames.check(1_005, 505, false);
     counts.framesLate = 35;
     frames.check(1_010, 310, true);
@@ -82,8 +83,8 @@ describe('the reports of a worker', () => {
     frames.check(2_000, 81, true);
 
     expect(reports).toEqual([
-      { frames: 35, lateMs: 700 },
-      { frames: 1, lateMs: 81 },
+      { frames: 35, unheard: 5, lateMs: 700 },
+      { frames: 1, unheard: 0, lateMs: 81 },
     ]);
   });
 
@@ -103,11 +104,11 @@ test('the log has one warning a minute for all workers, with all late frames sin
   let nowMs = 5_000;
   const report = createLateFramesLog(logger, () => nowMs);
   for (; nowMs <= 125_000; nowMs += 1_000)
-    report({ frames: 2, lateMs: nowMs === 30_000 ? 900 : 80 });
+    report({ frames: 2, unheard: 1, lateMs: nowMs === 30_000 ? 900 : 80 });
 
   expect(lines).toMatchObject([
-    { level: 40, msg: warning, frames: 2, lateMs: 80 },
-    { msg: warning, frames: 120, lateMs: 900 },
+    { level: 40, msg: warning, frames: 2, unheard: 1, lateMs: 80 },
+    { msg: warning, frames: 120, unheard: 60, lateMs: 900 },
     { msg: warning, frames: 120, lateMs: 80 },
   ]);
 });

@@ -113,10 +113,10 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
     get ear() {
       return detector.ear;
     },
-    push(frame, lost, sentPower, heard = frame) {
+    push(frame, lost, sentPower, heard = frame, unheardMs = 0) {
       transcriber.push(heard);
       try {
-        return said(detector.push(frame, lost, sentPower));
+        return said(detector.push(frame, lost, sentPower, heard, unheardMs));
       } catch (error) {
         transcriber.close();
         throw error;

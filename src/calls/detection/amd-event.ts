@@ -47,6 +47,12 @@ export const amdEvidence = z.object({
   confidence: z.number().min(0).max(1).exactOptional(),
   speechMs: z.number().exactOptional(),
   pauseMs: z.number().exactOptional().describe('silence since the last speech'),
+  unheardMs: z
+    .number()
+    .exactOptional()
+    .describe(
+      'audio that the gateway did not hear because it was overloaded, since this round of detection began. Packets lost in the network do not count',
+    ),
   spanMs: z
     .number()
     .exactOptional()

@@ -12,18 +12,23 @@ export type LateFramesReport = {
    * not at all.
    */
   readonly frames: number;
+  /** How many frames were never heard. */
+  readonly unheard: number;
   /** The playout clock's longest delay. */
   readonly lateMs: number;
 };
+
+type LateCounts = { readonly framesLate: number; readonly framesUnheard: number };
 
 /**
  * Runs in the worker. It sends one report per stall, once the worker has caught up. An overloaded
  * worker never catches up, so in that case it sends a report every second.
  */
 export class LateFrames {
-  readonly #counts: { readonly framesLate: number };
+  readonly #counts: LateCounts;
   readonly #report: (report: LateFramesReport) => void;
   #reported = 0;
+  #unheardReported = 0;
   #lateMs = 0;
   /**
    * Time of the first late frame that hasn't been reported yet. Undefined if all have been
@@ -31,7 +36,7 @@ export class LateFrames {
    */
   #sinceMs: number | undefined;
 
-  constructor(counts: { readonly framesLate: number }, report: (report: LateFramesReport) => void) {
+  constructor(counts: LateCounts, report: (report: LateFramesReport) => void) {
     this.#counts = counts;
     this.#report = report;
   }
@@ -43,8 +48,10 @@ export class LateFrames {
     this.#sinceMs ??= nowMs;
     this.#lateMs = Math.max(this.#lateMs, lateMs);
     if (!hasCaughtUp && nowMs - this.#sinceMs < maxReportDelayMs) return;
-    this.#report({ frames, lateMs: Math.round(this.#lateMs) });
+    const unheard = Math.round(this.#counts.framesUnheard - this.#unheardReported);
+    this.#report({ frames, unheard, lateMs: Math.round(this.#lateMs) });
     this.#reported = this.#counts.framesLate;
+    this.#unheardReported += unheard;
     this.#lateMs = 0;
     this.#sinceMs = undefined;
   }
@@ -60,17 +67,19 @@ export function createLateFramesLog(
 ): (report: LateFramesReport) => void {
   let mayWarnAtMs = Number.NEGATIVE_INFINITY;
   let frames = 0;
+  let unheard = 0;
   let lateMs = 0;
   return (report) => {
     frames += report.frames;
+    unheard += report.unheard;
     lateMs = Math.max(lateMs, report.lateMs);
     const now = nowMs();
     if (now < mayWarnAtMs) return;
     logger.warn(
-      { frames, lateMs },
-      'a media worker stalled, so detection or a bot heard frames late',
+      { frames, unheard, lateMs },
+      'a media worker stalled, so detection or a bot heard frames late, or not at all',
     );
     mayWarnAtMs = now + warningIntervalMs;
-    [frames, lateMs] = [0, 0];
+    [frames, unheard, lateMs] = [0, 0, 0];
   };
 }

@@ -11,10 +11,11 @@ export const tickMs = 20;
  */
 const maxTransmitLateMs = 60;
 /**
- * Even if the clock is much later than this, we go back to reading the sockets after every ten
- * ticks (200 ms).
+ * If the clock is later than this, we read the sockets again before the next run. Node reads up to
+ * 32 packets of a socket in one turn of the event loop (libuv's `uv__udp_recvmsg`). A shorter run
+ * would play less than was read, until the jitter buffers skip what doesn't fit.
  */
-const maxTicksPerRun = 10;
+const maxTicksPerRun = 32;
 
 /** Counts 20 ms ticks on a monotonic clock without drifting. The caller reads the clock. */
 export class PlayoutClock {

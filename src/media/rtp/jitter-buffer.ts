@@ -65,10 +65,12 @@ export type PlayoutCounts = {
   concealedSamples: number;
   /** Packets that arrived, but too late to be played, or that were skipped. May be fractional. */
   unplayedPackets: number;
+  /** Samples that were skipped because too many had arrived at once. */
+  skippedSamples: number;
 };
 
 export function createPlayoutCounts(): PlayoutCounts {
-  return { concealedSamples: 0, unplayedPackets: 0 };
+  return { concealedSamples: 0, unplayedPackets: 0, skippedSamples: 0 };
 }
 
 export class JitterBuffer {
@@ -117,6 +119,11 @@ export class JitterBuffer {
   /** True if the last frame that was taken has audio throughout. */
   get isWhole(): boolean {
     return this.#isWhole;
+  }
+
+  /** True if the last frame lacks more than half of its audio, and the far end sends audio. */
+  get isMissing(): boolean {
+    return 2 * (this.#inFrame.lost + this.#inFrame.awaited) > frameSamples;
   }
 
   /** Stores a packet's audio. `decode` maps each code word to its linear sample. */
@@ -254,7 +261,9 @@ export class JitterBuffer {
     const excess = Math.max(delay - maxDelaySamples, delay + length - capacitySamples);
     if (excess <= 0) return;
     // The silence before the first packet is no loss.
-    this.#counts.unplayedPackets += Math.max(0, excess - this.#leadSamples) / length;
+    const skipped = Math.max(0, excess - this.#leadSamples);
+    this.#counts.unplayedPackets += skipped / length;
+    this.#counts.skippedSamples += skipped;
     this.#advance(excess);
   }
 

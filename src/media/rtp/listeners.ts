@@ -78,16 +78,18 @@ export class Listeners {
   /**
    * Passes the far end's next 20 ms to the listeners. A bot hears losses concealed. Detection gets
    * `arrived`, with silence in their place, because it has rules for lost frames: it would find
-   * fewer beeps in audio that is partly made up (src/amd/README.md).
+   * fewer beeps in audio that is partly made up (src/amd/README.md). `unheardMs` is the audio that
+   * went unheard since the last frame because the clock was late.
    */
-  hear(heard: Int16Array, arrived: Int16Array, isReceived: boolean): void {
+  hear(heard: Int16Array, arrived: Int16Array, isReceived: boolean, unheardMs: number): void {
     if (this.streaming.isActive) {
       const { mulaw, silence } = this.#options.scratch;
       encodeMulawFrame(heard, mulaw);
       this.streaming.hear(mulaw, silence);
     }
     this.#heardFrames += 1;
-    this.#detection?.push(arrived, !isReceived, this.#transmission.soundPower, heard);
+    const { soundPower } = this.#transmission;
+    this.#detection?.push(arrived, !isReceived, soundPower, heard, unheardMs);
     this.#plans?.tick(this.#detection?.ear);
     this.#releaseWhenDone();
   }

@@ -21,6 +21,11 @@ export class ReceivedAudio {
     this.#jitter = new JitterBuffer(statistics, counts);
   }
 
+  /** True if the last frame lacks more than half of its audio, and the far end sends audio. */
+  get isMissing(): boolean {
+    return this.#jitter.isMissing;
+  }
+
   put(packet: Uint8Array, header: RtpHeader, decode: Int16Array): void {
     this.#jitter.put(packet, header, decode);
   }

@@ -4,6 +4,7 @@
 
 import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { decodeTable } from '../g711.ts';
+import { tickMs } from '../playout/playout.ts';
 import type { RtcpSession } from '../rtcp/rtcp-session.ts';
 import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from '../sdp.ts';
 import { type Rejection, receiverFor, type SrtpReceiver } from '../srtp/srtp-receiver.ts';
@@ -15,6 +16,7 @@ import { CurrentSsrc, type RemoteSource } from './remote-source.ts';
 import { isRtcp, type RtpHeader, readRtcpSender, readRtp } from './rtp-packet.ts';
 import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
+import { UnheardAudio } from './unheard-audio.ts';
 
 type ReceptionSink = Pick<RtpSessionSink, 'connect' | 'disconnect' | 'report'>;
 
@@ -43,6 +45,7 @@ export class Reception {
   #audio: ReceivedAudio | undefined;
   /** Counts what the listeners missed, over the whole call. */
   readonly playout: PlayoutCounts = createPlayoutCounts();
+  readonly #unheard = new UnheardAudio(this.playout);
   #quietFrames = 0;
   /**
    * The other end of the bridge, to which we relay packets. Undefined if we aren't relaying
@@ -212,7 +215,9 @@ export class Reception {
     if (!isInTime) counts.framesLate += 1;
     this.#audio ??= new ReceivedAudio(counts.jitter, this.playout);
     const isReceived = this.#audio.take(scratch.heard, scratch.arrived);
-    this.#listeners.hear(scratch.heard, scratch.arrived, isReceived);
+    const unheardMs = this.#unheard.tick(isInTime, this.#audio.isMissing);
+    counts.framesUnheard += unheardMs / tickMs;
+    this.#listeners.hear(scratch.heard, scratch.arrived, isReceived, unheardMs);
   }
 
   #watchActivity(): void {

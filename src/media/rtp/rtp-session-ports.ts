@@ -56,6 +56,11 @@ export type RtpCounts = {
   unsent: number;
   /** Frames that detection or a bot heard over 60 ms late, or not at all. */
   framesLate: number;
+  /**
+   * Frames that detection or a bot never heard because the clock was late. Fractional, because the
+   * jitter buffer skips samples.
+   */
+  framesUnheard: number;
   readonly jitter: JitterStatistics;
 };
 
@@ -67,6 +72,7 @@ export function createRtpCounts(): RtpCounts {
     sent: 0,
     unsent: 0,
     framesLate: 0,
+    framesUnheard: 0,
     jitter: createJitterStatistics(),
   };
 }

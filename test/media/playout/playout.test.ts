@@ -41,7 +41,7 @@ describe('playout clock', () => {
     }
 
     expect(total).toBe(500);
-    expect(parts).toBe(50);
+    expect(parts).toBe(16);
   });
 });
 
