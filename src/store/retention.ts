@@ -109,10 +109,10 @@ const campaignTotalsStatement = `
 delete from campaign_totals where ctid = any(array(
   select ctid from campaign_totals where slot < $1 order by slot limit ${batchRows}))`;
 
-// No rule counts attempts that are older.
+// No rule counts attempts older than 366 days, and `used_at` may be a day too old (`permits.ts`).
 const calledNumberStatement = `
 delete from called_numbers where ctid = any(array(
-  select ctid from called_numbers where used_at < $1::timestamptz - interval '366 days'
+  select ctid from called_numbers where used_at < $1::timestamptz - interval '367 days'
   limit ${batchRows}))`;
 
 const messageStatement = `

@@ -12,6 +12,7 @@ import { apps } from './schema/apps.ts';
 import { calls } from './schema/calls.ts';
 import { companion } from './schema/companion.ts';
 import { consoleTables } from './schema/console.ts';
+import { lockCalls, lockCampaigns } from './schema/lock-calls.ts';
 import { messages } from './schema/messages.ts';
 import { nodes } from './schema/nodes.ts';
 import { notifications } from './schema/notifications.ts';
@@ -37,7 +38,12 @@ const currentSchema: Schema = {
     recordings,
     restPartitions,
   ],
-  functions: { take_calls: takeCalls, take_slot: takeSlot },
+  functions: {
+    take_calls: takeCalls,
+    take_slot: takeSlot,
+    lock_calls: lockCalls,
+    lock_campaigns: lockCampaigns,
+  },
 };
 
 /** A database's name in messages, and advice in case this version can't use the database. */

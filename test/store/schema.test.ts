@@ -45,7 +45,9 @@ describe.each(databaseKinds)('the schema on %s', (kind) => {
     await ensure();
 
     expect(await noted()).toEqual(before);
-    expect(before.map(({ name }) => name)).toEqual(['tables', 'take_calls', 'take_slot']);
+    expect(before.map(({ name }) => name)).toEqual([
+      ...['tables', 'take_calls', 'take_slot', 'lock_calls', 'lock_campaigns'],
+    ]);
   });
 
   test('leaves nothing behind if a part of it fails', async () => {

@@ -8,7 +8,8 @@ import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { acceptedSlot } from '../calls/call-slots.ts';
 import { fewRows } from '../few-rows.ts';
-import { recordedOutcome, settledCampaigns } from '../rules/campaigns.ts';
+import { recordedOutcome } from '../rules/campaign-outcomes.ts';
+import { settledCampaigns } from '../rules/campaigns.ts';
 import { calleeNumber, callerId, campaign } from '../schema/calls.ts';
 
 const lingerMs = 250;

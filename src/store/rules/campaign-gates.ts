@@ -20,14 +20,16 @@ import {
   type ProbeResult,
   spareCalls,
 } from '../../rules/meter.ts';
-import { campaign as campaignOf } from '../schema/calls.ts';
-import { ftcOutcome, isDecided, peopleOutcomes, windowMs } from './campaigns.ts';
+import { ftcOutcome, isDecided } from './campaign-outcomes.ts';
+import { windowMs } from './campaigns.ts';
 
 export type CampaignKey = { readonly accountId: string; readonly campaign: string };
 
+/** A row of `campaigns`, and its calls that are not settled (`../schema/lock-calls.ts`). */
 type GateRow = {
   readonly account_id: string;
   readonly campaign: string;
+  readonly rule_set: string;
   readonly began_at: Date;
   readonly window_from: Date;
   readonly decided: number;
@@ -37,16 +39,10 @@ type GateRow = {
   readonly held_until: Date | null;
   readonly pause_ms: number | null;
   readonly probe_call_id: string | null;
-};
-
-type OpenRow = {
-  readonly account_id: string;
-  readonly campaign: string;
   readonly in_flight: number;
-  readonly decided: number;
-  readonly answered_by_person: number;
-  readonly abandoned: number;
-  readonly released: number;
+  readonly open_decided: number;
+  readonly open_answered_by_person: number;
+  readonly open_abandoned: number;
 };
 
 type ProbeRow = {
@@ -58,22 +54,22 @@ type ProbeRow = {
 /** A locked campaign. It counts the calls that the transaction permits. */
 export class CampaignGate {
   readonly key: CampaignKey;
+  /** The rule set of the campaign's last call. */
+  readonly ruleSet: string;
   #counts: CampaignCounts;
   #state: HoldState;
   #probeCallId: string | undefined;
-  /** Calls that were released and haven't been taken yet. */
-  readonly released: number;
   #hasChanged: boolean;
 
-  constructor(row: GateRow, open: OpenRow | undefined, probe: ProbeRow | undefined) {
+  constructor(row: GateRow, probe: ProbeRow | undefined) {
     this.key = { accountId: row.account_id, campaign: row.campaign };
+    this.ruleSet = row.rule_set;
     this.#counts = {
-      decided: row.decided + (open?.decided ?? 0),
-      answeredByPerson: row.answered_by_person + (open?.answered_by_person ?? 0),
-      abandoned: row.abandoned + (open?.abandoned ?? 0),
-      inFlight: open?.in_flight ?? 0,
+      decided: row.decided + row.open_decided,
+      answeredByPerson: row.answered_by_person + row.open_answered_by_person,
+      abandoned: row.abandoned + row.open_abandoned,
+      inFlight: row.in_flight,
     };
-    this.released = open?.released ?? 0;
     const { held_since: heldSince, held_until: heldUntil, pause_ms: pauseMs } = row;
     const state: HoldState = {
       ...(heldSince === null ? {} : { heldSince }),
@@ -112,10 +108,18 @@ export class CampaignGate {
     return undefined;
   }
 
-  /** Returns how many waiting calls may be taken now, up to `waiting`. */
-  spare(rule: HoldRule, waiting: number, now: Date): number {
-    const spare = spareCalls(rule, this.#counts, waiting + this.released) - this.released;
-    if (spare > 0 || this.released > 0) return Math.max(0, spare);
+  /**
+   * Returns how many waiting calls may be taken now, up to `waiting`.
+   *
+   * @param released calls that were released and haven't been taken yet
+   */
+  spare(
+    rule: HoldRule,
+    { waiting, released }: { readonly waiting: number; readonly released: number },
+    now: Date,
+  ): number {
+    const spare = spareCalls(rule, this.#counts, waiting + released) - released;
+    if (spare > 0 || released > 0) return Math.max(0, spare);
     return judgeHold(rule, this.#counts, this.#state, now).kind === 'probe' ? 1 : 0;
   }
 
@@ -141,12 +145,9 @@ export class CampaignGate {
 /** A call that counts in its campaign's figures, and the rule set that applies to it. */
 export type MeasuredCall = CampaignKey & { readonly ruleSet: string };
 
-// The window that contains now begins a whole number of 30 days after the campaign did. It is
-// counted anew when it begins.
 const lockStatement = {
   name: 'lock campaigns',
-  text: `select * from campaigns join unnest($1::text[], $2::text[]) wanted (account_id, campaign)
-  using (account_id, campaign) order by account_id, campaign for update of campaigns`,
+  text: 'select * from lock_campaigns($1, $2)',
 };
 
 const beginStatement = {
@@ -160,30 +161,16 @@ const beginStatement = {
     where known.rule_set <> excluded.rule_set`,
 };
 
+// The window that contains now begins a whole number of 30 days after the campaign did. It is
+// counted anew when it begins.
 const beginWindowStatement = {
   name: 'begin a window of a campaign',
   text: `update campaigns c set window_from = $3, (decided, answered_by_person, abandoned) = (
     select coalesce(sum(calls), 0), coalesce(sum(answered_by_person), 0), coalesce(sum(ftc_abandoned), 0)
     from campaign_totals t
     where t.account_id = c.account_id and t.campaign = c.campaign and t.slot >= $3)
-  where account_id = $1 and campaign = $2 returning *`,
-};
-
-// The lock is taken by an earlier statement, so that this one sees everything that other nodes have
-// committed.
-const openStatement = {
-  name: 'open calls of campaigns',
-  text: `
-select account_id, ${campaignOf.text} as campaign,
-  (count(*) filter (where ftc_outcome = 'undecided' and rule is null and ended_at is null))::integer as in_flight,
-  (count(*) filter (where ${isDecided}))::integer as decided,
-  (count(*) filter (where ${isDecided} and ${ftcOutcome} in (${peopleOutcomes})))::integer as answered_by_person,
-  (count(*) filter (where ${isDecided} and ${ftcOutcome} = 'abandoned'))::integer as abandoned,
-  (count(*) filter (where waits_for = 'abandoned-rate' and ended_at is null))::integer as released
-from calls
-where end_published_at is null and not_before is null and ${campaignOf.text} is not null
-  and (account_id, ${campaignOf.text}) in (select * from unnest($1::text[], $2::text[]))
-group by 1, 2`,
+  where account_id = $1 and campaign = $2
+  returning window_from, decided, answered_by_person, abandoned`,
 };
 
 const probeStatement = {
@@ -228,7 +215,6 @@ export async function lockCampaigns(
   const { rows } = await client.query<GateRow>({ ...lockStatement, values: keyColumns(wanted) });
   const current: GateRow[] = [];
   for (const row of rows) current.push(await inCurrentWindow(client, row, now));
-  const open = await client.query<OpenRow>({ ...openStatement, values: keyColumns(wanted) });
   const probeIds = current.flatMap(({ probe_call_id: id }) => (id === null ? [] : [id]));
   const probes =
     probeIds.length === 0
@@ -237,11 +223,8 @@ export async function lockCampaigns(
   return new Map(
     current.map((row) => {
       const key = keyOf({ accountId: row.account_id, campaign: row.campaign });
-      const counts = open.rows.find(
-        (one) => one.account_id === row.account_id && one.campaign === row.campaign,
-      );
       const probe = probes.find(({ call_id: id }) => id === row.probe_call_id);
-      return [key, new CampaignGate(row, counts, probe)];
+      return [key, new CampaignGate(row, probe)];
     }),
   );
 }
@@ -278,9 +261,11 @@ async function inCurrentWindow(
   const passed = Math.floor((now.getTime() - row.began_at.getTime()) / windowMs);
   const from = new Date(row.began_at.getTime() + Math.max(0, passed) * windowMs);
   if (from.getTime() === row.window_from.getTime()) return row;
-  const { rows } = await client.query<GateRow>({
+  const { rows } = await client.query<
+    Pick<GateRow, 'window_from' | 'decided' | 'answered_by_person' | 'abandoned'>
+  >({
     ...beginWindowStatement,
     values: [row.account_id, row.campaign, from],
   });
-  return rows[0] ?? row;
+  return { ...row, ...rows[0] };
 }

@@ -29,6 +29,12 @@ where account_id = $1 and ${campaignOf.text} = $2 and not_before is not null
   and waits_for = 'abandoned-rate'
 order by accepted_at limit ${releasedAtOnce}`;
 
+/** Calls that were released and haven't been taken yet. */
+const releasedStatement = `
+select count(*)::integer as count from calls
+where account_id = $1 and ${campaignOf.text} = $2 and not_before is null
+  and waits_for = 'abandoned-rate' and ended_at is null`;
+
 const releaseStatement = `
 update calls set not_before = null where call_id = any($1::text[]) and not_before is not null`;
 
@@ -57,10 +63,15 @@ async function review(client: PoolClient, held: HeldRow, now: Date): Promise<boo
     held.accountId,
     held.campaign,
   ]);
-  const count = await spareOf(client, held, gate, { waiting: rows.length, now });
-  const released = rows.slice(0, count).map(({ call_id: callId }) => callId);
-  if (released.length > 0) await client.query(releaseStatement, [released]);
-  const isFreed = rows.length === 0 && gate.released === 0;
+  const { rows: counted } = await client.query<{ count: number }>(releasedStatement, [
+    held.accountId,
+    held.campaign,
+  ]);
+  const released = counted[0]?.count ?? 0;
+  const spare = await spareOf(client, held, gate, { waiting: rows.length, released, now });
+  const due = rows.slice(0, spare).map(({ call_id: callId }) => callId);
+  if (due.length > 0) await client.query(releaseStatement, [due]);
+  const isFreed = rows.length === 0 && released === 0;
   if (isFreed) gate.free();
   await storeGates(client, [gate]);
   return isFreed;
@@ -71,10 +82,10 @@ async function spareOf(
   client: PoolClient,
   { accountId, ruleSet }: HeldRow,
   gate: CampaignGate,
-  { waiting, now }: { readonly waiting: number; readonly now: Date },
+  { now, ...calls }: { readonly waiting: number; readonly released: number; readonly now: Date },
 ): Promise<number> {
   const call = { accountId, rules: ruleSet };
   const current = (await readRules(client, [call], { deleted: 'apply' }))(call);
   const rule = current === undefined ? undefined : holdRuleOf(current.rules);
-  return rule === undefined ? waiting : gate.spare(rule, waiting, now);
+  return rule === undefined ? calls.waiting : gate.spare(rule, calls, now);
 }

@@ -3,45 +3,16 @@
 // Every call is counted once: as a row of `calls` until it is settled, and from then on in the
 // totals, in the same commit. A statement that adds up both therefore always sees each call.
 
-import { type MeterFormula, personOutcomes } from '../../calls/abandonment/abandonment.ts';
-import { amdVerdicts } from '../../calls/detection/amd-event.ts';
 import type { Tally } from '../../rules/meter.ts';
 import { reachedSlot } from '../calls/call-slots.ts';
 import type { Database } from '../database.ts';
 import { calleeNumber, campaign as campaignOf } from '../schema/calls.ts';
 import { sql } from '../sql.ts';
+import { isDecided, outcome, peopleOutcomes } from './campaign-outcomes.ts';
 
 const dayMs = 86_400_000;
 /** The period over which the FTC's rule measures. */
 export const windowMs = 30 * dayMs;
-
-const personVerdicts = amdVerdicts.filter((verdict) => verdict !== 'amd_machine_detected');
-const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(', ');
-/** The outcomes of calls that a person answered, as a list in SQL. */
-export const peopleOutcomes = quoted(personOutcomes.filter((outcome) => outcome !== 'none'));
-
-/**
- * Condition for calls that count: they were dialled, and their rule set measures abandoned calls.
- * The check marks the latter as `undecided` (`permits.ts`).
- */
-const counts = 'ftc_outcome is not null and rule is null and dialed_at is not null';
-export const isDecided = `${counts} and (ftc_outcome <> 'undecided' or ended_at is not null)`;
-
-/**
- * The outcome of a decided call. If a process died before it stored the outcome, a person who had
- * been detected counts as abandoned.
- */
-const outcome = (formula: MeterFormula) =>
-  `case when ${formula}_outcome <> 'undecided' then ${formula}_outcome
-    when verdict in (${quoted(personVerdicts)}) then 'abandoned' else 'none' end`;
-export const ftcOutcome = outcome('ftc');
-
-/**
- * The outcome for the record of a call that has ended: what the figures of its campaign count.
- * Null if they don't count the call.
- */
-export const recordedOutcome = (formula: MeterFormula) =>
-  `case when ${counts} then ${outcome(formula)} end`;
 
 /** One row of figures for each call, over any relation with the columns of `calls`. */
 const figures = (relation: string, condition: string) => `
@@ -103,7 +74,7 @@ export const settledCampaigns = `campaign_figures as (${figures('settled', 'true
 )`;
 
 /** The open calls of campaigns whose outcome is known. */
-const openFigures = figures('calls', 'end_published_at is null and not_before is null');
+const openFigures = figures('calls', 'dial_started_at is not null and end_published_at is null');
 
 export type CampaignWindow = {
   readonly from: Date;

@@ -24,18 +24,6 @@ export type CurrentRules = {
 const compiled = new LRUCache<string, Rules>({ max: 500 });
 
 /**
- * Keeps the rule sets of the calls' accounts as they are until the end of the transaction. A change
- * waits for it, so once a change has been confirmed, no call is taken under earlier rules.
- */
-export async function keepRules(sql: Queries, calls: readonly RuledCall[]): Promise<void> {
-  await sql.query({
-    name: 'keep rules',
-    text: 'select pg_advisory_xact_lock_shared($1, hashtext(account_id)) from unnest($2::text[]) account_id',
-    values: [rulesLock, [...new Set(calls.map(({ accountId }) => accountId))]],
-  });
-}
-
-/**
  * Returns a function that finds the rule set that applies to each of the calls: the one that its
  * request names, or else the account's `default`. The function returns undefined if no rule set
  * applies.
@@ -75,7 +63,8 @@ type RuleRow = {
   readonly is_deleted: boolean;
 };
 
-function rulesIn(document: string): Rules {
+/** Compiles a document, or finds it compiled. */
+export function rulesIn(document: string): Rules {
   const known = compiled.get(document);
   if (known !== undefined) return known;
   const rules = compileRules(JSON.parse(document) as RuleSetDocument);

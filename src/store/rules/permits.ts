@@ -1,9 +1,10 @@
 // Decides by the calling rules which of the calls that this process has just claimed may be
-// dialled. One transaction decides about all calls of a take. It locks, in this order: the rule
-// sets of the accounts, the calls, and one row of `called_numbers` for each account and number,
-// sorted. Two calls to a number are therefore decided one after the other, on whatever nodes, and
-// the second one sees the attempt of the first. The end of a call also locks the call before the
-// number (`src/store/outbox/append-statement.ts`), so the two cannot deadlock.
+// dialled. One transaction decides about all calls of a take. `lock_calls`
+// (`../schema/lock-calls.ts`) locks the rule sets of the accounts, the calls, and then one row of
+// `called_numbers` for each account and number, sorted. Two calls to a number are therefore decided
+// one after the other, on whatever nodes, and the second one sees the attempt of the first. The end
+// of a call also locks the call before the number (`src/store/outbox/append-statement.ts`), so the
+// two cannot deadlock.
 //
 // A call is claimed before the transaction begins, and changes are stored before they look for
 // calls that are claimed. So no change is missed: either the decision sees it, or it finds the
@@ -11,8 +12,7 @@
 //
 // The decision about a call is one of these:
 // - permitted: its attempt is in `called_numbers`, with its id. If the answer is lost and the take
-// is
-//   repeated, the call's own attempt doesn't count against it.
+//   is repeated, the call's own attempt doesn't count against it.
 // - wait: the call is given back to the queue with `not_before`, without its slot on the trunk.
 // - fail: the call still belongs to this process, which ends it.
 
@@ -26,8 +26,10 @@ import type { Ruling } from '../../calls/rules/ruling.ts';
 import { calledNumberOf, suppressedAddressOf } from '../../calls/rules/suppression.ts';
 import type { Rules } from '../../rules/compile-rules.ts';
 import { type CallFacts, type Decision, decide, hoursEndAt } from '../../rules/decide.ts';
+import { defaultRuleSet } from '../../rules/rule-set.ts';
 import { fewRows } from '../few-rows.ts';
-import { calleeNumber } from '../schema/calls.ts';
+import { jsonRows, storableJson } from '../json-rows.ts';
+import { maxAttemptAgeDays, maxAttempts } from '../schema/lock-calls.ts';
 import { retryConflicts } from '../sql-errors.ts';
 import { inTransaction } from '../transaction.ts';
 import {
@@ -36,9 +38,10 @@ import {
   holdRuleOf,
   keyOf,
   lockCampaigns,
+  type MeasuredCall,
   storeGates,
 } from './campaign-gates.ts';
-import { type CurrentRules, keepRules, readRules } from './current-rules.ts';
+import { type CurrentRules, rulesIn } from './current-rules.ts';
 
 export type Permits = {
   /**
@@ -60,95 +63,48 @@ export type PermitOptions = {
   readonly maxHeldPerAccount: number;
 };
 
-/** No rule counts more attempts, or older ones (`src/rules/rule-set.ts`). */
-const maxAttempts = 100;
-const maxAttemptAgeDays = 366;
 /** Counting the calls that wait takes 10 ms if they are many, and the limit need not be exact. */
 const countHeldEveryMs = 10_000;
 
-/**
- * Locks the calls ($1, of the accounts $2, to the addresses $3) that still belong to this process
- * ($4), then the rows of their numbers. A row that is missing is made from the calls that the
- * account has already sent to the number. `on conflict do update` waits for other transactions and
- * returns the newest version of each row, which the statement's snapshot may not contain.
- */
+/** Locks the calls that still belong to this process, and what the rules need to know of them. */
 const lockStatement = {
   name: 'lock calls and their numbers',
-  text: `
-with given as materialized (
-  select * from unnest($1::text[], $2::text[], $3::text[]) as g(call_id, account_id, address)
-  where ${fewRows('call_id')}
-), ours as materialized (
-  select g.*, c.ftc_outcome is not null as is_counted from given g join calls c using (call_id)
-  where c.owner_id = $4 and c.dial_started_at is not null and c.ended_at is null
-  order by call_id for update of c
-), wanted as materialized (
-  select distinct account_id, address as number from ours where address like '+%'
-), missing as materialized (
-  select * from wanted w where not exists (
-    select from called_numbers k where k.account_id = w.account_id and k.number = w.number)
-), history as materialized (
-  select m.account_id, m.number, h.* from missing m cross join lateral (
-    select array_agg(call_id order by dialed_at) as call_ids,
-      array_agg(dialed_at order by dialed_at) as attempted_at, max(answered_at) as answered_at
-    from (
-      (select call_id, dialed_at, answered_at from call_records r
-       where r.account_id = m.account_id and r.number = substr(m.number, 2) and dialed_at is not null
-         and accepted_at > $5::timestamptz - interval '${maxAttemptAgeDays} days'
-       order by accepted_at desc limit ${maxAttempts})
-      union all
-      (select call_id, dialed_at, answered_at from calls c
-       where c.account_id = m.account_id and ${calleeNumber.text} = substr(m.number, 2)
-         and dialed_at is not null and end_published_at is null
-       order by accepted_at desc limit ${maxAttempts})
-    ) as sent
-  ) h
-), numbers as (
-  insert into called_numbers as known (account_id, number, call_ids, attempted_at, answered_at, used_at)
-  select account_id, number, coalesce(call_ids, '{}'), coalesce(attempted_at, '{}'), answered_at, $5
-  from wanted left join history using (account_id, number)
-  order by account_id, number
-  on conflict (account_id, number) do update set used_at = excluded.used_at
-  returning account_id, number, call_ids, attempted_at, answered_at, abandoned_at
-)
-select o.call_id, o.is_counted, n.call_ids, n.attempted_at, n.answered_at, n.abandoned_at,
-  s.address is not null as is_suppressed, s.until as suppressed_until
-from ours o
-left join numbers n on n.account_id = o.account_id and n.number = o.address
-left join suppressions s on s.account_id = o.account_id and s.address = o.address
-  and (s.until is null or s.until > $5)`,
+  text: 'select * from lock_calls($1, $2, $3, $4, $5, $6)',
 } as const;
 
-/** Stores the decisions ($1 to $5), and the attempts ($6 to $8) of the numbers ($9, $10). */
-const decideStatement = {
-  name: 'store decisions about calls',
+/**
+ * Stores the decisions ($1), and the attempts of their numbers ($2) at $3. Without `waits`, none of
+ * the calls waits. `used_at` changes once a day, because each change of it writes two indexes.
+ */
+const decideStatement = (waits: 'waits' | '') => ({
+  name: `store decisions about calls ${waits}`,
   text: `
 with decided as materialized (
-  select * from unnest($1::text[], $2::text[], $3::integer[], $4::text[], $5::timestamptz[], $11::boolean[])
-    as d(call_id, rule_set, rule_set_version, waits_for, not_before, is_measured)
+  select * from json_to_recordset($1::json) as d(call_id text, rule_set text, rule_set_version integer,
+    is_measured boolean, waits_for text, not_before timestamptz)
   where ${fewRows('call_id')}
-), freed as (
-  delete from trunk_slots s using decided d where d.not_before is not null and s.leg_id = d.call_id
-), moved as (
-  update calls c set rule_set = d.rule_set, rule_set_version = d.rule_set_version,
-    waits_for = d.waits_for, not_before = d.not_before,
+), ${waits && waiting}moved as (
+  update calls c set rule_set = d.rule_set, rule_set_version = d.rule_set_version, waits_for = null,
     ftc_outcome = case when d.is_measured then coalesce(c.ftc_outcome, 'undecided') end,
-    ofcom_outcome = case when d.is_measured then coalesce(c.ofcom_outcome, 'undecided') end,
-    dial_started_at = case when d.not_before is null then c.dial_started_at end,
-    owner_id = case when d.not_before is null then c.owner_id end,
-    state = case when d.not_before is null then c.state else 'queued' end,
-    status = case when d.not_before is null then c.status else 'queued' end
-  from decided d where c.call_id = d.call_id
-), attempts as materialized (
-  select place, array_agg(call_id order by at, call_id) as call_ids,
-    array_agg(at order by at, call_id) as attempted_at
-  from unnest($6::integer[], $7::text[], $8::timestamptz[]) as a(place, call_id, at) group by place
+    ofcom_outcome = case when d.is_measured then coalesce(c.ofcom_outcome, 'undecided') end
+  from decided d where ${waits && 'd.not_before is null and '}c.call_id = d.call_id
 )
-update called_numbers n set call_ids = coalesce(a.call_ids, '{}'), attempted_at = coalesce(a.attempted_at, '{}')
-from unnest($9::text[], $10::text[]) with ordinality as g(account_id, number, place)
-left join attempts a using (place)
+update called_numbers n set call_ids = g.call_ids, attempted_at = g.attempted_at,
+  used_at = case when n.used_at < $3::timestamptz - interval '1 day' then $3 else n.used_at end
+from json_to_recordset($2::json) as g(account_id text, number text, call_ids text[],
+  attempted_at timestamptz[])
 where ${fewRows('g.number')} and n.account_id = g.account_id and n.number = g.number`,
-} as const;
+});
+
+/** Gives back the calls that wait, and their slots. */
+const waiting = `freed as (
+  delete from trunk_slots s using decided d where d.not_before is not null and s.leg_id = d.call_id
+), held as (
+  update calls c set rule_set = d.rule_set, rule_set_version = d.rule_set_version,
+    waits_for = d.waits_for, not_before = d.not_before, ftc_outcome = null, ofcom_outcome = null,
+    dial_started_at = null, owner_id = null, state = 'queued', status = 'queued'
+  from decided d where d.not_before is not null and c.call_id = d.call_id
+), `;
 
 const countHeldStatement = `
 select count(*)::integer as count from calls where account_id = $1 and not_before is not null`;
@@ -163,9 +119,27 @@ type LockedRow = {
   readonly abandoned_at: Date | null;
   readonly is_suppressed: boolean;
   readonly suppressed_until: Date | null;
+  /** The current version of the rule set that applies. Null if the account has no such set. */
+  readonly rule_set_version: number | null;
+  readonly document: string | null;
+  readonly is_deleted: boolean;
 };
 
-type LockedCall = { readonly call: AcceptedCall; readonly row: LockedRow };
+type LockedCall = {
+  readonly call: AcceptedCall;
+  readonly row: LockedRow;
+  readonly ruleSet: CurrentRules | undefined;
+};
+
+/** Retention has deleted the row of a number between two statements, so the check is repeated. */
+class NumberDeletedError extends Error {
+  /** SQLSTATE `serialization_failure`. */
+  readonly code = '40001';
+
+  constructor() {
+    super('the row of a number was deleted');
+  }
+}
 
 type Attempt = { readonly callId: string; readonly at: Date };
 
@@ -182,19 +156,15 @@ export function createPermits(pool: Pool, ownerId: string, options: PermitOption
   const held = new HeldCounts(options);
   const decideAll = async (client: PoolClient, calls: readonly AcceptedCall[]) => {
     const now = options.clock.now();
-    const ruled = calls.map((call) => ({ ...call, ...namedRules(call) }));
-    await keepRules(client, ruled);
-    const rulesOf = await readRules(client, ruled, { deleted: 'apply' });
     const { rows } = await client.query<LockedRow>({
       ...lockStatement,
-      values: [...columnsOf(calls), ownerId, now],
+      values: [ownerId, now, ...columnsOf(calls)],
     });
-    const ours = lockedCalls(ruled, rows);
-    const gates = await lockGates(client, ours, { rulesOf, now });
+    const ours = lockedCalls(calls, rows);
+    const gates = await lockGates(client, ours, now);
     const numbers = new Map<string, CalledNumber>();
     const decided: Decided[] = [];
-    for (const { call, row } of ours) {
-      const ruleSet = rulesOf(call);
+    for (const { call, row, ruleSet } of ours) {
       const number = numberOf(call, row, numbers);
       const facts = { ...factsOf(call, row, number), ...gateOf(call, row, gates, ruleSet, now) };
       const wanted = decide(ruleSet?.rules, facts, now);
@@ -230,8 +200,17 @@ function lockedCalls(
   const locked = new Map(rows.map((row) => [row.call_id, row]));
   return calls.flatMap((call) => {
     const row = locked.get(call.callId);
-    return row === undefined ? [] : [{ call, row }];
+    return row === undefined ? [] : [{ call, row, ruleSet: ruleSetOf(call, row) }];
   });
+}
+
+/** A deleted rule set still applies to calls that name it: a deletion must not free them. */
+function ruleSetOf(
+  { request: { rules } }: AcceptedCall,
+  { rule_set_version: version, document, is_deleted: isDeleted }: LockedRow,
+): CurrentRules | undefined {
+  if (version === null || document === null || (isDeleted && rules === undefined)) return undefined;
+  return { name: rules ?? defaultRuleSet, version, rules: rulesIn(document) };
 }
 
 function permitOf({ request }: AcceptedCall, ruleSet: CurrentRules | undefined, now: Date): Permit {
@@ -268,28 +247,25 @@ function abandonmentRule(
   return { formula: abandoned.formula, connected: voice === 'recorded' ? 'message' : connected };
 }
 
-type FindRules = (call: AcceptedCall) => CurrentRules | undefined;
-
 /** Begins the campaigns of the calls that count, and locks those that may be held. */
 async function lockGates(
   client: PoolClient,
   calls: readonly LockedCall[],
-  { rulesOf, now }: { readonly rulesOf: FindRules; readonly now: Date },
+  now: Date,
 ): Promise<ReadonlyMap<string, CampaignGate>> {
-  const measured = calls.flatMap(({ call }) => {
-    const ruleSet = rulesOf(call);
-    const { accountId, request } = call;
+  const measured = calls.flatMap(({ call: { accountId, request }, ruleSet }) => {
     const { campaign } = request;
     if (ruleSet === undefined || campaign === undefined) return [];
     if (abandonmentRule(ruleSet.rules, request) === undefined) return [];
     return [{ accountId, campaign, ruleSet: ruleSet.name, hold: holdRuleOf(ruleSet.rules) }];
   });
-  await beginCampaigns(client, measured);
-  return await lockCampaigns(
-    client,
-    measured.filter(({ hold }) => hold !== undefined),
-    now,
-  );
+  const held = measured.filter(({ hold }) => hold !== undefined);
+  const gates = await lockCampaigns(client, held, now);
+  const isNew = (call: MeasuredCall) => gates.get(keyOf(call))?.ruleSet !== call.ruleSet;
+  const begun = measured.filter(isNew);
+  if (begun.length === 0) return gates;
+  await beginCampaigns(client, begun);
+  return await lockCampaigns(client, held, now);
 }
 
 /** Returns the fact that a campaign's gate adds. Asking the gate counts the call as in flight. */
@@ -311,16 +287,13 @@ function refusalOf({ rule, notBefore }: Extract<Decision, { kind: 'fail' }>): Ru
   return { rule, ...(notBefore === undefined ? {} : { notBefore }) };
 }
 
-function namedRules({ request: { rules } }: AcceptedCall): { readonly rules?: string } {
-  return rules === undefined ? {} : { rules };
-}
-
 /** Returns the calls as the arrays of `lockStatement`. */
 function columnsOf(calls: readonly AcceptedCall[]): readonly (readonly (string | null)[])[] {
   return [
     calls.map(({ callId }) => callId),
     calls.map(({ accountId }) => accountId),
     calls.map(({ request: { target } }) => suppressedAddressOf(target) ?? null),
+    calls.map(({ request: { rules } }) => rules ?? defaultRuleSet),
   ];
 }
 
@@ -336,7 +309,8 @@ function numberOf(
   numbers: Map<string, CalledNumber>,
 ): CalledNumber | undefined {
   const number = suppressedAddressOf(request.target);
-  if (number === undefined || callIds === null) return undefined;
+  if (number?.startsWith('+') !== true) return undefined;
+  if (callIds === null) throw new NumberDeletedError();
   const key = `${accountId} ${number}`;
   const known = numbers.get(key) ?? {
     accountId,
@@ -378,37 +352,37 @@ async function store(
   now: Date,
 ): Promise<void> {
   const oldest = now.getTime() - maxAttemptAgeDays * 86_400_000;
-  const attempts = numbers.flatMap((number, index) =>
-    number.attempts
-      .filter(({ at }) => at.getTime() > oldest)
-      .slice(-maxAttempts)
-      .map((attempt) => ({ ...attempt, place: index + 1 })),
+  const decisionRows = decided.map(({ call, ruleSet, decision }) =>
+    storableJson({
+      call_id: call.callId,
+      rule_set: ruleSet?.name,
+      rule_set_version: ruleSet?.version,
+      is_measured:
+        decision.kind === 'permitted' &&
+        ruleSet !== undefined &&
+        abandonmentRule(ruleSet.rules, call.request) !== undefined,
+      waits_for: decision.kind === 'wait' ? decision.rule : undefined,
+      not_before: notBeforeOf(call, decision),
+    }),
   );
-  const waits = decided.map(({ decision }) => (decision.kind === 'wait' ? decision : undefined));
+  const numberRows = numbers.map(({ accountId, number, attempts }) => {
+    const kept = attempts.filter(({ at }) => at.getTime() > oldest).slice(-maxAttempts);
+    return storableJson({
+      ...{ account_id: accountId, number },
+      call_ids: kept.map(({ callId }) => callId),
+      attempted_at: kept.map(({ at }) => at),
+    });
+  });
+  const anyWaits = decided.some(({ decision }) => decision.kind === 'wait');
   await client.query({
-    ...decideStatement,
-    values: [
-      decided.map(({ call }) => call.callId),
-      decided.map(({ ruleSet }) => ruleSet?.name ?? null),
-      decided.map(({ ruleSet }) => ruleSet?.version ?? null),
-      waits.map((wait) => wait?.rule ?? null),
-      decided.map(({ call, decision }) => notBeforeOf(call, decision)),
-      attempts.map(({ place }) => place),
-      attempts.map(({ callId }) => callId),
-      attempts.map(({ at }) => at),
-      numbers.map(({ accountId }) => accountId),
-      numbers.map(({ number }) => number),
-      decided.map(({ call: { request }, ruleSet, decision }) => {
-        const isPermitted = decision.kind === 'permitted' && ruleSet !== undefined;
-        return isPermitted && abandonmentRule(ruleSet.rules, request) !== undefined;
-      }),
-    ],
+    ...decideStatement(anyWaits ? 'waits' : ''),
+    values: [jsonRows(decisionRows), jsonRows(numberRows), now],
   });
 }
 
 /** A call of a held campaign waits until a review releases it (`campaign-review.ts`). */
-function notBeforeOf({ acceptedAt, request }: AcceptedCall, decision: Decision): Date | null {
-  if (decision.kind !== 'wait') return null;
+function notBeforeOf({ acceptedAt, request }: AcceptedCall, decision: Decision): Date | undefined {
+  if (decision.kind !== 'wait') return undefined;
   if (decision.rule !== 'abandoned-rate') return decision.until;
   return new Date(acceptedAt.getTime() + request.queueTimeoutMs);
 }

@@ -88,12 +88,15 @@ create index calls_by_number on calls (account_id, (${calleeNumber.text}), accep
   where ${calleeNumber.text} is not null;
 create index calls_by_campaign on calls (account_id, (${campaign.text}), accepted_at desc)
   where ${campaign.text} is not null;
--- The calls that wait until their campaign may dial again.
+-- The calls that wait until their campaign may dial again, and those that it has released since.
 create index calls_held_by_campaign on calls (account_id, (${campaign.text}), accepted_at)
   where not_before is not null and waits_for = 'abandoned-rate';
--- The calls that a campaign has in flight.
-create index calls_open_by_campaign on calls (account_id, (${campaign.text}))
-  where ${campaign.text} is not null and end_published_at is null and not_before is null;
+create index calls_released_by_campaign on calls (account_id, (${campaign.text}))
+  where not_before is null and waits_for = 'abandoned-rate';
+-- The calls that a campaign has dialled and that are not settled. Each check of a further call counts
+-- them, so calls that are still queued are not among them.
+create index calls_dialled_by_campaign on calls (account_id, (${campaign.text}))
+  where ${campaign.text} is not null and dial_started_at is not null and end_published_at is null;
 -- Finds a call by the CallSid that its bot knows.
 create index calls_by_call_sid on calls (substr(encode(sha256(call_id::bytea), 'hex'), 1, 32))
   where request ? 'stream';

@@ -1,7 +1,7 @@
 // What calling rules cost the database: CPU time of taking a call.
 //
 // 1. An account with all rules, against one without, on one database with records and suppressed
-//    numbers, once for each size.
+//    numbers, once for each size. With --against COMMIT, that commit too, on a database of its own.
 // 2. An account without rules, against the commit before the rules, step by step.
 //
 // Rounds are interleaved. Figures are medians, per call.
@@ -13,10 +13,10 @@ import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import type { RuleSetDocument } from '../../../src/rules/rule-set.ts';
-import { createCallIntake } from '../../../src/store/calls/call-intake.ts';
-import { openDatabase } from '../../../src/store/database.ts';
-import { appendSteps } from '../../../src/store/outbox/call-appends.ts';
-import { Settling } from '../../../src/store/outbox/settling.ts';
+import type { createCallIntake } from '../../../src/store/calls/call-intake.ts';
+import type { openDatabase } from '../../../src/store/database.ts';
+import type { appendSteps } from '../../../src/store/outbox/call-appends.ts';
+import type { Settling } from '../../../src/store/outbox/settling.ts';
 import { createRuleSetStore } from '../../../src/store/rules/rule-sets.ts';
 import { createSecretBox } from '../../../src/store/secrets.ts';
 import {
@@ -25,7 +25,7 @@ import {
   endEventOf,
   storedLeg,
 } from '../../support/call-records.ts';
-import { takesOf } from '../../support/takes.ts';
+import type { takesOf } from '../../support/takes.ts';
 import { treeOf } from './build-of-commit.ts';
 import { type MeasuredDatabase, measuredDatabase } from './database-cpu.ts';
 import { optionsOf } from './options.ts';
@@ -35,13 +35,14 @@ import { addRecords, addSuppressions, calledNumber } from './rules-fill.ts';
 const ruled = 'account-ruled';
 const free = 'account-free';
 const goalMs = 0.5;
+const here = join(import.meta.dirname, '../../..');
 const trunk = 'sandbox';
 const clock = { now: () => new Date() };
 
 export async function benchRules(args: readonly string[]): Promise<void> {
   const options = optionsOf(args, {
     ...{ on: 'postgres', records: [1_000_000, 10_000_000], suppressions: 1_000_000 },
-    ...{ rounds: 10, calls: 500, batch: [1, 20], before: 'ee88a947', only: '' },
+    ...{ rounds: 10, calls: 500, batch: [1, 20], before: 'ee88a947', against: '', only: '' },
   });
   const kind = options.on === 'pglite' ? 'pglite' : 'postgres';
   if (options.only !== 'without') await withRules(kind, options);
@@ -56,37 +57,65 @@ type Rounds = {
 
 // ── An account with all rules ────────────────────────────────────────────────────────────────────
 
+type RuledSide = {
+  readonly name: string;
+  readonly database: MeasuredDatabase;
+  readonly code: StoreCode;
+  /** CPU of a call of each account, by account. */
+  used: Map<string, number[]>;
+};
+
+const ruledSide = (name: string, database: MeasuredDatabase, code: StoreCode): RuledSide => ({
+  ...{ name, database, code, used: new Map() },
+});
+
 async function withRules(
   kind: MeasuredDatabase['kind'],
-  options: Rounds & { readonly records: readonly number[]; readonly suppressions: number },
+  options: Rounds & {
+    readonly records: readonly number[];
+    readonly suppressions: number;
+    readonly against: string;
+  },
 ): Promise<void> {
-  await using database = await measuredDatabase(kind, openDatabase);
-  const { pool } = database;
-  await createRuleSetStore({ database: { pool, reads: () => pool }, clock }).put(ruled, 'default', {
-    ...{ document: allRules, appId: 'app-1' },
-  });
-  await addSuppressions(pool, ruled, options.suppressions);
+  const { against, suppressions } = options;
+  await using tree = against === '' ? undefined : await treeOf(against);
+  const earlier = tree && (await codeIn(tree.folder));
+  const current = await codeIn(here);
+  await using then = earlier && (await measuredDatabase(kind, earlier.openDatabase));
+  await using now = await measuredDatabase(kind, current.openDatabase);
+  const sides: RuledSide[] = [
+    ...(earlier && then ? [ruledSide(against, then, earlier)] : []),
+    ruledSide('this tree', now, current),
+  ];
+  for (const { database } of sides) await addRules(database.pool, suppressions);
   let filled = 0;
   for (const records of options.records) {
-    await addRecords(pool, ruled, filled + 1, records);
+    for (const { database } of sides) await addRecords(database.pool, ruled, filled + 1, records);
     filled = records;
-    console.log(`\n${kind}: ${records} records, ${options.suppressions} suppressed numbers`);
+    console.log(`\n${kind}: ${records} records, ${suppressions} suppressed numbers`);
     row('CPU of taking a call, ms', 'without', 'with', 'more', 'at most');
     for (const batch of options.batch) {
-      for (const [name, isNew] of [
-        ['new numbers', true],
-        ['called before', false],
-      ] as const) {
-        const [without, all] = await compareAccounts(database, { ...options, batch, isNew });
-        row(
-          `${batch} at once, ${name}`,
-          ms(without),
-          ms(all),
-          ms(all - without),
-          goalMs.toFixed(1),
-        );
-      }
+      await printComparison(sides, { ...options, batch, isNew: true });
+      await printComparison(sides, { ...options, batch, isNew: false });
     }
+  }
+}
+
+async function addRules(pool: Pool, suppressions: number): Promise<void> {
+  const rules = createRuleSetStore({ database: { pool, reads: () => pool }, clock });
+  await rules.put(ruled, 'default', { document: allRules, appId: 'app-1' });
+  await addSuppressions(pool, ruled, suppressions);
+}
+
+type Comparison = Omit<Rounds, 'batch'> & { readonly batch: number; readonly isNew: boolean };
+
+async function printComparison(sides: readonly RuledSide[], comparison: Comparison): Promise<void> {
+  await compareAccounts(sides, comparison);
+  for (const { name, used } of sides) {
+    const [without, all] = [median(used.get(free)), median(used.get(ruled))];
+    const numbers = comparison.isNew ? 'new numbers' : 'called before';
+    const what = [`${comparison.batch} at once`, numbers, ...(sides.length > 1 ? [name] : [])];
+    row(what.join(', '), ms(without), ms(all), ms(all - without), goalMs.toFixed(1));
   }
 }
 
@@ -111,34 +140,38 @@ const allRules: RuleSetDocument = {
 let nextNumber = 0;
 
 async function compareAccounts(
-  database: MeasuredDatabase,
-  {
-    rounds,
-    calls,
-    batch,
-    isNew,
-  }: Omit<Rounds, 'batch'> & { readonly batch: number; readonly isNew: boolean },
-): Promise<readonly [number, number]> {
-  const results = new Map<string, number[]>([
-    [free, []],
-    [ruled, []],
-  ]);
+  sides: readonly RuledSide[],
+  { rounds, calls, batch, isNew }: Comparison,
+): Promise<void> {
+  forgetUse(sides);
   const first = nextNumber;
   for (let round = 0; round <= rounds; round += 1) {
-    const accounts = round % 2 === 0 ? [free, ruled] : [ruled, free];
-    for (const accountId of accounts) {
-      const numberOf = (index: number) => calledNumber(isNew ? nextNumber + index : first + index);
-      const taken = await acceptAndTake(database, { accountId, calls, batch, numberOf });
-      // The first round prepares the statements.
-      if (round > 0) results.get(accountId)?.push(taken / calls);
+    const from = isNew ? nextNumber : first;
+    const numberOf = (index: number) => calledNumber(from + index);
+    const ordered = <Item>(items: readonly Item[]) =>
+      round % 2 === 0 ? items : items.toReversed();
+    for (const side of ordered(sides)) {
+      for (const accountId of ordered([free, ruled])) {
+        const taken = await acceptAndTake(side, { accountId, calls, batch, numberOf });
+        addUse(side, accountId, taken / calls);
+      }
     }
+    // The first round prepares the statements.
+    if (round === 0) forgetUse(sides);
     nextNumber += calls;
   }
-  return [median(results.get(free)), median(results.get(ruled))];
+}
+
+function forgetUse(sides: readonly RuledSide[]): void {
+  for (const side of sides) side.used = new Map();
+}
+
+function addUse({ used }: RuledSide, accountId: string, cpuMs: number): void {
+  used.set(accountId, [...(used.get(accountId) ?? []), cpuMs]);
 }
 
 async function acceptAndTake(
-  { pool, cpuMs }: MeasuredDatabase,
+  { database: { pool, cpuMs }, code }: RuledSide,
   options: {
     readonly accountId: string;
     readonly calls: number;
@@ -148,14 +181,14 @@ async function acceptAndTake(
 ): Promise<number> {
   const { accountId, calls, batch, numberOf } = options;
   const all = Array.from({ length: calls }, (_, index) => newCall(accountId, numberOf(index)));
-  await acceptAll(createCallIntake(pool, secrets, 1), all);
-  const takes = takesOf(pool, owner);
+  await acceptAll(code.createCallIntake(pool, secrets, 1), all);
+  const takes = code.takesOf(pool);
   const before = cpuMs();
   const taken = await takeAll(takes, batch, calls);
   const used = cpuMs() - before;
   if (taken !== calls) throw new Error(`${taken} of ${calls} calls were taken`);
-  await endCalls(pool, appendSteps, all);
-  await settle(pool, Settling, all);
+  await endCalls(pool, code.appendSteps, all);
+  await settle(pool, code.Settling, all);
   return used;
 }
 
@@ -176,16 +209,13 @@ async function withoutRules(
   options: Rounds & { readonly before: string },
 ): Promise<void> {
   await using tree = await treeOf(options.before);
-  const [here, before] = [
-    await codeIn(join(import.meta.dirname, '../../..')),
-    await codeIn(tree.folder),
-  ];
-  await using now = await measuredDatabase(kind, here.openDatabase);
+  const [current, before] = [await codeIn(here), await codeIn(tree.folder)];
+  await using now = await measuredDatabase(kind, current.openDatabase);
   await using then = await measuredDatabase(kind, before.openDatabase);
   const side = (name: string, database: MeasuredDatabase, code: StoreCode): Side => ({
     ...{ name, database, code, used: { accept: [], take: [], append: [], settle: [] } },
   });
-  const sides = [side(options.before, then, before), side('this tree', now, here)] as const;
+  const sides = [side(options.before, then, before), side('this tree', now, current)] as const;
   for (let round = 0; round <= options.rounds; round += 1) {
     for (const one of round % 2 === 0 ? sides : sides.toReversed())
       await runSteps(one, options.calls, round > 0);
@@ -229,18 +259,20 @@ type StoreCode = {
 };
 
 async function codeIn(tree: string): Promise<StoreCode> {
-  const load = async <Module>(path: string) =>
-    (await import(join(tree, 'src/store', path))) as Module;
-  const isOld = tree !== join(import.meta.dirname, '../../..');
+  const load = async <Module>(path: string) => (await import(join(tree, path))) as Module;
   const { createCallTakes } = await load<{
     createCallTakes: (pool: Pool, ownerId: string) => Takes;
-  }>('calls/call-takes.ts');
+  }>('src/store/calls/call-takes.ts');
+  // A commit from before the rules has no such file.
+  const checked = await load<{ takesOf: (pool: Pool, ownerId: string) => Takes }>(
+    'test/support/takes.ts',
+  ).catch(() => undefined);
   return {
-    ...(await load<Pick<StoreCode, 'openDatabase'>>('database.ts')),
-    ...(await load<Pick<StoreCode, 'createCallIntake'>>('calls/call-intake.ts')),
-    ...(await load<Pick<StoreCode, 'appendSteps'>>('outbox/call-appends.ts')),
-    ...(await load<Pick<StoreCode, 'Settling'>>('outbox/settling.ts')),
-    takesOf: (pool) => (isOld ? createCallTakes(pool, owner) : takesOf(pool, owner)),
+    ...(await load<Pick<StoreCode, 'openDatabase'>>('src/store/database.ts')),
+    ...(await load<Pick<StoreCode, 'createCallIntake'>>('src/store/calls/call-intake.ts')),
+    ...(await load<Pick<StoreCode, 'appendSteps'>>('src/store/outbox/call-appends.ts')),
+    ...(await load<Pick<StoreCode, 'Settling'>>('src/store/outbox/settling.ts')),
+    takesOf: (pool) => (checked?.takesOf ?? createCallTakes)(pool, owner),
   };
 }
 

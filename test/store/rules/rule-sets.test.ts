@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RuleSetDocument } from '../../../src/rules/rule-set.ts';
-import { keepRules, readRules } from '../../../src/store/rules/current-rules.ts';
+import { readRules, rulesLock } from '../../../src/store/rules/current-rules.ts';
 import { createRuleBook } from '../../../src/store/rules/rule-book.ts';
 import {
   createRuleSetStore,
@@ -226,7 +226,7 @@ test('a change waits for the check of a call', async () => {
 
   let change: Promise<unknown> = Promise.resolve();
   await inTransaction(database.pool, async (client) => {
-    await keepRules(client, [{ accountId: 'acme' }]);
+    await client.query(`select pg_advisory_xact_lock_shared(${rulesLock}, hashtext('acme'))`);
     change = put(lenient).then(() => order.push('changed'));
     const waiting = "select from pg_locks where locktype = 'advisory' and not granted";
     const isWaiting = async () => (await client.query(waiting)).rowCount === 1;
