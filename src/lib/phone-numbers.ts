@@ -4,8 +4,11 @@
 
 import {
   type CountryCode,
+  getCountries,
   getCountryCallingCode,
   isSupportedCountry,
+  Metadata,
+  type NumberingPlan,
   parsePhoneNumberFromString,
   validatePhoneNumberLength,
 } from 'libphonenumber-js/max';
@@ -23,6 +26,7 @@ export function isCountry(text: string): text is CountryCode {
  * @returns undefined if the number is possible
  */
 export function whyImpossible(digits: string): string | undefined {
+  if (isSurelyPossible(digits)) return undefined;
   switch (validatePhoneNumberLength(`+${digits}`)) {
     case undefined:
       return undefined;
@@ -36,6 +40,63 @@ export function whyImpossible(digits: string): string | undefined {
     case 'INVALID_LENGTH':
       return 'does not have a valid length for its country code';
   }
+}
+
+/** What the countries of one calling code have in common. */
+type SharedPlan = {
+  /** Lengths that are possible in each of the countries. */
+  readonly lengths: ReadonlySet<number>;
+  /** Matches numbers from which the library may strip a national prefix before it counts digits. */
+  readonly prefix: RegExp | undefined;
+};
+
+let sharedPlans: ReadonlyMap<string, SharedPlan> | undefined;
+
+/**
+ * Reports whether the library would find the number possible, whichever of the countries with its
+ * calling code it belongs to. This takes a tenth of the library's time, which a list of a million
+ * numbers needs. If the library may read the digits in another way, it decides.
+ */
+function isSurelyPossible(digits: string): boolean {
+  sharedPlans ??= readSharedPlans();
+  // No calling code begins with another one.
+  for (let length = 1; length <= 3; length += 1) {
+    const plan = sharedPlans.get(digits.slice(0, length));
+    if (plan === undefined) continue;
+    const national = digits.slice(length);
+    return plan.lengths.has(national.length) && plan.prefix?.test(national) !== true;
+  }
+  return false;
+}
+
+function readSharedPlans(): ReadonlyMap<string, SharedPlan> {
+  const all = getCountries();
+  const codes = new Set(all.map((country) => getCountryCallingCode(country)));
+  const countriesOf = (code: string) =>
+    all.filter((country) => getCountryCallingCode(country) === code);
+  return new Map([...codes].map((code) => [code, sharedPlanOf(countriesOf(code))]));
+}
+
+/** The library's own types leave this method out. A test compares the results for all countries. */
+type ParsingPlan = NumberingPlan & { nationalPrefixForParsing(): string | undefined };
+
+function sharedPlanOf(countries: readonly CountryCode[]): SharedPlan {
+  const plans = countries.map((country) => {
+    const metadata = new Metadata();
+    metadata.selectNumberingPlan(country);
+    return metadata.numberingPlan as ParsingPlan;
+  });
+  const prefixes = new Set(plans.flatMap((plan) => plan.nationalPrefixForParsing() ?? []));
+  const [first = new Set<number>(), ...others] = plans.map(
+    (plan) => new Set(plan.possibleLengths()),
+  );
+  return {
+    lengths: new Set([...first].filter((length) => others.every((some) => some.has(length)))),
+    prefix:
+      prefixes.size === 0
+        ? undefined
+        : new RegExp(`^(?:${[...prefixes].map((prefix) => `(?:${prefix})`).join('|')})`),
+  };
 }
 
 /** Accepts a complete E.164 number, without the `+`, if its range is assigned. */

@@ -1,7 +1,7 @@
-// Reads the lines of an import from a stream, without keeping more than one of them. A line that is
-// too long is skipped, so that a client can't fill the memory with it.
+// Reads the lines of an import from a stream, without keeping more than a chunk of it. A line that
+// is too long is skipped, so that a client can't fill the memory with it.
 
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 
 /** The longest valid line has escapes for a number of 512 and a source of 64 characters. */
 const maxLineBytes = 8_192;
@@ -15,26 +15,35 @@ export type Line = {
   readonly problem?: string;
 };
 
-/** Yields the lines of a body, without their ends. Empty lines are skipped, but counted. */
-export async function* linesOf(body: AsyncIterable<Buffer>): AsyncGenerator<Line> {
+/**
+ * Yields the lines of a body without their ends, as many at a time as a chunk of the body
+ * completes. Empty lines are skipped, but counted.
+ */
+export async function* linesOf(body: AsyncIterable<Buffer>): AsyncGenerator<readonly Line[]> {
   const begun = new BegunLine();
+  let number = 0;
   for await (const chunk of body) {
-    let from = 0;
-    for (let at = chunk.indexOf(lineFeed); at >= 0; at = chunk.indexOf(lineFeed, from)) {
-      begun.add(chunk.subarray(from, at));
-      from = at + 1;
-      const line = begun.end();
-      if (line !== undefined) yield line;
+    const end = chunk.lastIndexOf(lineFeed);
+    if (end < 0) {
+      begun.add(chunk);
+      continue;
     }
-    begun.add(chunk.subarray(from));
+    const first = chunk.indexOf(lineFeed);
+    begun.add(chunk.subarray(0, first));
+    const texts = [begun.end(), ...(first === end ? [] : textsIn(chunk.subarray(first + 1, end)))];
+    begun.add(chunk.subarray(end + 1));
+    const before = number;
+    yield texts.flatMap((text, index) => lineOf(text, before + index + 1));
+    number += texts.length;
   }
-  const last = begun.end();
-  if (last !== undefined) yield last;
+  yield lineOf(begun.end(), number + 1);
 }
+
+/** Undefined if the line is not UTF-8; `too-long` if it was not kept. */
+type Text = { readonly text: string | undefined } | 'too-long';
 
 /** The line that is being read. */
 class BegunLine {
-  #number = 0;
   #bytes: Buffer = Buffer.alloc(0);
   #isTooLong = false;
 
@@ -44,20 +53,42 @@ class BegunLine {
     this.#bytes = this.#isTooLong ? Buffer.alloc(0) : Buffer.concat([this.#bytes, bytes]);
   }
 
-  /** @returns undefined if the line is empty */
-  end(): Line | undefined {
-    this.#number += 1;
-    const [number, bytes, isTooLong] = [this.#number, this.#bytes, this.#isTooLong];
+  end(): Text {
+    const [bytes, isTooLong] = [this.#bytes, this.#isTooLong];
     this.#bytes = Buffer.alloc(0);
     this.#isTooLong = false;
-    if (isTooLong) return { number, problem: `is longer than ${maxLineBytes} bytes` };
-    if (!isUtf8(bytes)) return { number, problem: 'is not UTF-8' };
-    const text = bytes
-      .toString('utf8')
-      .replace(number === 1 ? /^\uFEFF/ : '', '')
-      .trim();
-    return text === '' ? undefined : { number, text };
+    return isTooLong ? 'too-long' : textOf(bytes);
   }
+}
+
+/** Decoding all lines at once takes a third of the time, and most lists are ASCII. */
+function textsIn(bytes: Buffer): readonly Text[] {
+  if (isAscii(bytes)) {
+    return bytes
+      .toString('latin1')
+      .split('\n')
+      .map((text) => (text.length > maxLineBytes ? 'too-long' : { text }));
+  }
+  const texts: Text[] = [];
+  for (let from = 0; from <= bytes.length; ) {
+    const at = bytes.indexOf(lineFeed, from);
+    const line = bytes.subarray(from, at < 0 ? bytes.length : at);
+    texts.push(line.length > maxLineBytes ? 'too-long' : textOf(line));
+    from += line.length + 1;
+  }
+  return texts;
+}
+
+function textOf(bytes: Buffer): Text {
+  return { text: isUtf8(bytes) ? bytes.toString('utf8') : undefined };
+}
+
+/** @returns an empty list if the line is empty */
+function lineOf(read: Text, number: number): readonly Line[] {
+  if (read === 'too-long') return [{ number, problem: `is longer than ${maxLineBytes} bytes` }];
+  if (read.text === undefined) return [{ number, problem: 'is not UTF-8' }];
+  const text = (number === 1 ? read.text.replace(/^\uFEFF/, '') : read.text).trim();
+  return text === '' ? [] : [{ number, text }];
 }
 
 /**
@@ -67,6 +98,7 @@ class BegunLine {
  * @returns undefined if a quote is missing or misplaced
  */
 export function csvCells(line: string): readonly string[] | undefined {
+  if (!line.includes('"')) return line.split(',');
   const cells: string[] = [];
   let at = 0;
   for (;;) {

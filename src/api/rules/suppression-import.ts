@@ -1,6 +1,6 @@
-// Imports suppressions from NDJSON or CSV of any length. Lines are stored in batches, and the next
-// batch is read when the last one is stored, so memory doesn't grow with the body. Wrong lines are
-// reported, and the others accepted.
+// Imports suppressions from NDJSON or CSV of any length. Lines are stored in batches. While one
+// batch is stored, the next one is read, and no more, so memory doesn't grow with the body. Wrong
+// lines are reported, and the others accepted.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { SuppressingApp, Suppression } from '../../calls/rules/suppression.ts';
@@ -58,22 +58,27 @@ export async function importSuppressions(
 ): Promise<void> {
   let batch = new Map<string, Suppression>();
   let lines = 0;
+  const storeBatch = async (
+    suppressions: ReadonlyMap<string, Suppression>,
+    count: number,
+  ): Promise<void> => {
+    const replaced = await store(suppressions);
+    result.accepted += count;
+    result.replaced += replaced + count - suppressions.size;
+  };
+  let storing = Promise.resolve();
+  /** Resolves when the batch before is stored. */
   const flush = async (): Promise<void> => {
-    const [stored, count] = [batch, lines];
+    await storing;
+    if (lines > 0) storing = storeBatch(batch, lines);
+    // `flush` or the end of the import awaits it.
+    storing.catch(() => undefined);
     batch = new Map();
     lines = 0;
-    if (count === 0) return;
-    const replaced = await store(stored);
-    result.accepted += count;
-    result.replaced += replaced + count - stored.size;
   };
   let columns: readonly string[] | undefined;
   let linesRead = 0;
-  for await (const line of linesOf(body)) {
-    if (format === 'csv' && columns === undefined) {
-      columns = headerOf(line);
-      continue;
-    }
+  const take = async (line: Line): Promise<void> => {
     const read = readLine(line, columns, app);
     if (read.ok) {
       batch.set(read.address, read.suppression);
@@ -82,8 +87,19 @@ export async function importSuppressions(
     if (lines === batchLines) await flush();
     linesRead += 1;
     if (linesRead % linesPerTurn === 0) await nextTurn();
+  };
+  try {
+    for await (const some of linesOf(body)) {
+      for (const line of some) {
+        if (format === 'csv' && columns === undefined) columns = headerOf(line);
+        else await take(line);
+      }
+    }
+    await flush();
+  } finally {
+    // Also if the body breaks off: `result` then counts what was stored.
+    await storing;
   }
-  await flush();
 }
 
 function noteWrong(result: ImportResult, wrong: WrongLine): void {
@@ -137,9 +153,10 @@ function membersOfCsv(text: string, columns: readonly string[]): object | string
   const cells = csvCells(text);
   if (cells === undefined) return 'has a quote without its counterpart';
   if (cells.length !== columns.length) return `must have ${columns.length} cells`;
-  const filled = columns.flatMap((name, index) => {
+  const members: Record<string, string> = {};
+  for (const [index, name] of columns.entries()) {
     const cell = cells[index] ?? '';
-    return name === 'until' && cell === '' ? [] : [[name, cell] as const];
-  });
-  return Object.fromEntries(filled);
+    if (name !== 'until' || cell !== '') members[name] = cell;
+  }
+  return members;
 }

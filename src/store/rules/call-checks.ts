@@ -5,9 +5,14 @@ import type { DialoutRequest, DialTarget } from '../../calls/call-types.ts';
 import { calledNumberOf, suppressedAddressOf } from '../../calls/rules/suppression.ts';
 import { type CallFacts, callZones, type Decision, decide } from '../../rules/decide.ts';
 import type { Queries } from '../queries.ts';
+import { calleeNumber } from '../schema/calls.ts';
 import { sql } from '../sql.ts';
 import { type CurrentRules, readRules } from './current-rules.ts';
 import { inForce } from './suppressions.ts';
+
+/** No rule counts more attempts, or older ones (`src/rules/rule-set.ts`). */
+const maxAttempts = 100;
+const maxAttemptAgeDays = 366;
 
 export type CallToCheck = {
   readonly accountId: string;
@@ -42,10 +47,7 @@ export async function checkCall(
   return { decision: decide(ruleSet?.rules, facts, now), ruleSet, timeZones: zones ?? [] };
 }
 
-/**
- * Returns what the account has sent to a number since it was first checked by a rule set. Calls
- * from before that are only counted when the next call is taken.
- */
+/** Returns what the account has sent to a number, whether or not a rule set has checked it yet. */
 async function readContacts(
   queries: Queries,
   accountId: string,
@@ -56,21 +58,52 @@ async function readContacts(
     sql`select attempted_at, answered_at, abandoned_at from called_numbers
       where account_id = ${accountId} and number = ${`+${number}`}`,
   );
-  const [row] = rows;
-  if (row === undefined) return { attemptedAt: [] };
+  const [row = await readHistory(queries, accountId, number)] = rows;
   const { attempted_at: attemptedAt, answered_at: answeredAt, abandoned_at: abandonedAt } = row;
   return {
-    attemptedAt,
+    attemptedAt: attemptedAt ?? [],
     ...(answeredAt === null ? {} : { answeredAt }),
     ...(abandonedAt === null ? {} : { abandonedAt }),
   };
 }
 
 type ContactsRow = {
-  readonly attempted_at: readonly Date[];
+  readonly attempted_at: readonly Date[] | null;
   readonly answered_at: Date | null;
   readonly abandoned_at: Date | null;
 };
+
+const noContacts: ContactsRow = { attempted_at: null, answered_at: null, abandoned_at: null };
+
+/**
+ * Reads the calls to a number that no rule set has checked yet: settled ones from their records,
+ * the others from `calls`. `permits.ts` makes the number's row from the same calls when it takes
+ * the next one.
+ */
+async function readHistory(
+  queries: Queries,
+  accountId: string,
+  number: string,
+): Promise<ContactsRow> {
+  const columns = sql`dialed_at, answered_at,
+    case when 'abandoned' in (ftc_outcome, ofcom_outcome) then ended_at end as abandoned_at`;
+  const { rows } = await queries.query<ContactsRow>(
+    sql`select array_agg(dialed_at order by dialed_at) as attempted_at,
+        max(answered_at) as answered_at, max(abandoned_at) as abandoned_at
+      from (
+        (select ${columns} from call_records
+          where account_id = ${accountId} and number = ${number} and dialed_at is not null
+            and accepted_at > clock_timestamp() - make_interval(days => ${maxAttemptAgeDays})
+          order by accepted_at desc limit ${maxAttempts})
+        union all
+        (select ${columns} from calls
+          where account_id = ${accountId} and ${calleeNumber} = ${number}
+            and dialed_at is not null and end_published_at is null
+          order by accepted_at desc limit ${maxAttempts})
+      ) as sent`,
+  );
+  return rows[0] ?? noContacts;
+}
 
 async function readSuppression(
   queries: Queries,

@@ -7,10 +7,20 @@ import { readdir, readFile } from 'node:fs/promises';
 const ticksPerSecond = 100;
 
 export async function cpuSeconds(pid: number): Promise<number> {
+  const { own } = await cpuTimes(pid);
+  return own;
+}
+
+/** Returns the CPU time of the process, and of its children that have ended. */
+export async function cpuTimes(
+  pid: number,
+): Promise<{ readonly own: number; readonly endedChildren: number }> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   // The command name may hold spaces, so the fields are counted from its closing parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  const seconds = (first: number) =>
+    (Number(fields[first]) + Number(fields[first + 1])) / ticksPerSecond;
+  return { own: seconds(11), endedChildren: seconds(13) };
 }
 
 /**
