@@ -88,33 +88,42 @@ const moved = `moved as (
 )`;
 
 /**
- * The numbers ($9) of ruled calls that were answered, or that ended without an INVITE. Locks their
- * rows in the same order as other statements do, and after the calls, as `decide` does
- * (`src/store/rules/permits.ts`).
+ * The numbers ($9) of ruled calls whose INVITE left, that were answered, or that ended without an
+ * INVITE. Locks their rows in the same order as other statements do, and after the calls, as
+ * `lock_calls` does (`src/store/schema/lock-calls.ts`).
  */
 const called = `called as materialized (
-  select n.account_id, n.number, given.answered_at, given.unsent from (
+  select n.account_id, n.number, given.answered_at, given.unsent, given.dialed, given.dialed_at from (
     select account_id, number, max(answered_at) as answered_at,
-      coalesce(array_agg(call_id) filter (where is_unsent), '{}') as unsent
+      coalesce(array_agg(call_id) filter (where is_unsent), '{}') as unsent,
+      array_agg(call_id) filter (where dialed_at is not null) as dialed,
+      array_agg(dialed_at) filter (where dialed_at is not null) as dialed_at
     from json_to_recordset($9::json) as i(call_id text, account_id text, number text,
-      answered_at timestamptz, is_unsent boolean)
+      dialed_at timestamptz, answered_at timestamptz, is_unsent boolean)
     join moved using (call_id)
-    where moved.is_answered or i.is_unsent
+    where moved.is_answered or i.is_unsent or i.dialed_at is not null
     group by account_id, number
   ) as given
   join called_numbers n using (account_id, number)
   order by account_id, number for update of n
 )`;
 
-/** Notes the answers, and gives back the attempts of calls without an INVITE. */
+/**
+ * Notes the answers, dates attempts by their INVITEs, which may leave long after the check, and
+ * gives back the attempts of calls without an INVITE.
+ */
 const counted = `counted as (
   update called_numbers n set answered_at = greatest(n.answered_at, c.answered_at),
-    call_ids = array(
-      select a.call_id from unnest(n.call_ids) with ordinality as a(call_id, place)
-      where a.call_id <> all(c.unsent) order by a.place),
-    attempted_at = array(
-      select a.at from unnest(n.call_ids, n.attempted_at) with ordinality as a(call_id, at, place)
-      where a.call_id <> all(c.unsent) order by a.place)
+    (call_ids, attempted_at) = (
+      select coalesce(array_agg(call_id order by at, place), '{}'),
+        coalesce(array_agg(at order by at, place), '{}')
+      from (
+        select a.call_id, greatest(a.at, sent.at) as at, a.place
+        from unnest(n.call_ids, n.attempted_at) with ordinality as a(call_id, at, place)
+        left join unnest(c.dialed, c.dialed_at) as sent(call_id, at) using (call_id)
+        where a.call_id <> all(c.unsent)
+      ) as kept
+    )
   from called c where n.account_id = c.account_id and n.number = c.number
 )`;
 

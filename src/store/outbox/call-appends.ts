@@ -258,15 +258,16 @@ function stepRow({ call, step, isUntaken }: WaitingStep, published: number | und
 }
 
 /** What the step changes for the number of a call whose account has calling rules. */
-function numberRows({ call, step: { answeredAt, ending } }: WaitingStep): string[] {
+function numberRows({ call, step: { dialedAt, answeredAt, ending } }: WaitingStep): string[] {
   const number = call.isRuled === true ? suppressedAddressOf(call.request.target) : undefined;
   const isUnsent = ending?.isUnsent === true;
-  if (number?.startsWith('+') !== true || (answeredAt === undefined && !isUnsent)) return [];
+  if (number?.startsWith('+') !== true) return [];
+  if (dialedAt === undefined && answeredAt === undefined && !isUnsent) return [];
   const { callId, accountId } = call;
   return [
     storableJson({
       ...{ call_id: callId, account_id: accountId, number },
-      ...{ answered_at: answeredAt, is_unsent: isUnsent },
+      ...{ dialed_at: dialedAt, answered_at: answeredAt, is_unsent: isUnsent },
     }),
   ];
 }

@@ -12,7 +12,8 @@
 //
 // The decision about a call is one of these:
 // - permitted: its attempt is in `called_numbers`, with its id. If the answer is lost and the take
-//   is repeated, the call's own attempt doesn't count against it.
+//   is repeated, the call's own attempt doesn't count against it. The step that stores the INVITE
+//   also dates the attempt by it.
 // - wait: the call is given back to the queue with `not_before`, without its slot on the trunk.
 // - fail: the call still belongs to this process, which ends it.
 

@@ -9,9 +9,9 @@ create table ruled_accounts (
 );
 
 -- The attempts of a ruled account to call a number. The check of a call locks the row. The two arrays
--- have one entry per attempt, oldest first: the call, and when it was permitted. An entry is removed
--- if its call ends without an INVITE. At most 100 entries are kept, none older than 366 days, because
--- no rule counts more.
+-- have one entry per attempt, oldest first: the call, and when its INVITE left, or when it was
+-- permitted as long as no INVITE is known. An entry is removed if its call ends without an INVITE. At
+-- most 100 entries are kept, none older than 366 days, because no rule counts more.
 create table called_numbers (
   account_id text not null,
   -- E.164: + and digits.

@@ -355,6 +355,22 @@ describe.each(databaseKinds)('calling rules on %s', (kind) => {
     expect(fates(await take(node('b/1')))).toEqual(['permitted']);
   });
 
+  test('date an attempt by its INVITE, which may have to wait after the check', async () => {
+    await rule({ attempts: [{ most: 1, within: '1h' }] });
+    await accept();
+    const [grant] = await take(node('a/1'));
+    const call = grant?.call as AcceptedCall;
+    const dialedAt = new Date(now.getTime() + 5 * 60_000);
+
+    await rig.append('a/1', call, { dialedAt });
+
+    now = new Date(now.getTime() + hourMs);
+    await accept();
+    const [refused] = await take(node('b/1'));
+    const notBefore = new Date(dialedAt.getTime() + hourMs);
+    expect(refused?.refusal).toEqual({ rule: 'attempts', notBefore });
+  });
+
   test('leave a number alone after an answer', async () => {
     await rule({ rest: { afterAnswered: '7d' } });
     await accept();
