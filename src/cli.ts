@@ -316,10 +316,10 @@ function addEventCommands(program: Command): void {
 function addBotCommands(program: Command): void {
   const bots = program
     .command('bots')
-    .description('manage bots: their accounts, aliases, logos and audio streams');
+    .description('manage bots: their accounts, aliases, logos, audio streams and recordings');
   bots
     .command('add <botId>')
-    .description('register a bot, or change its alias, logo or audio stream')
+    .description('register a bot, or change its alias, logo, audio stream or recording')
     .requiredOption('--account <id>', 'account that owns the bot; it cannot be changed later')
     .option('--stream <id>', 'stream identifier: an alias of the bot in requests')
     .option('--icon <url>', 'URL of its logo')
@@ -328,6 +328,11 @@ function addBotCommands(program: Command): void {
     .addOption(
       new Option('--stream-connect <when>', 'when the audio stream starts').choices(streamConnects),
     )
+    .option(
+      '--recording <json>',
+      'how its calls are recorded by default, as in a request; true for the defaults',
+    )
+    .option('--no-recording', 'stop recording its calls by default')
     .action(async (botId: string, options: AddBotOptions) => {
       await (await botCommands()).addBot(createContext(), botId, options);
     });

@@ -65,6 +65,8 @@ export type ApiServices = {
   readonly isNotifiable: (url: URL) => boolean;
   /** Whether calls may fetch this sound from its URL. Always true for a `sound:<name>`. */
   readonly isSoundReachable: (reference: string) => boolean;
+  /** Why recordings can't be encrypted for the account's key. Undefined if they can. */
+  readonly keyProblem: (accountId: string, name: string) => Promise<string | undefined>;
   readonly streams: StreamServices;
   readonly sounds: SoundLibrary;
   readonly suppressions: Omit<Suppressions, 'put'>;

@@ -8,6 +8,7 @@ import { readSpeechToText } from '../amd/stt/provider-file.ts';
 import type { AdminStores } from '../api/admin/admin-operations.ts';
 import { createAdminServer } from '../api/admin/admin-server.ts';
 import { createApiServer } from '../api/server.ts';
+import { noSuchKey } from '../calls/recording/recording-request.ts';
 import type { Captures } from '../capture/captures.ts';
 import { checkBeforeStart, checkConfiguredFiles, checkDataFolder } from '../checks/start-checks.ts';
 import { companionRoutes, openIngest } from '../companion/companion.ts';
@@ -256,6 +257,8 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       deadLetters: createDeadLetters(storage.database, clock, () => parts.notifier.pollForOwed()),
       isNotifiable: (url) => parts.notifier.isNotifiable(url),
       isSoundReachable: (reference) => parts.sounds.isReachable(reference),
+      keyProblem: async (accountId, name) =>
+        (await storage.recordingKeys.find(accountId, name)) === undefined ? noSuchKey : undefined,
       streams: parts.streams,
       sounds: parts.sounds.library,
       suppressions: storage.suppressions,

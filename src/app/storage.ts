@@ -15,6 +15,7 @@ import { createSecondLegTakes } from '../store/calls/second-leg-takes.ts';
 import { createDataTables } from '../store/data-tables.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { createNodeDirectory } from '../store/nodes.ts';
+import { createRecordingKeys } from '../store/recordings/recording-keys.ts';
 import { countForeignSecrets, createReencryption } from '../store/reencryption.ts';
 import { type CallRecords, createCallRecords } from '../store/rules/call-records.ts';
 import { type Campaigns, createCampaigns } from '../store/rules/campaigns.ts';
@@ -91,6 +92,7 @@ export async function openStorage({
     secrets,
     reencryption: createReencryption(database.pool, secrets),
     publishedCalls: createPublishedCalls(database.pool),
+    recordingKeys: createRecordingKeys(database.pool, () => clock.now()),
     ledger: createCallLedger({ database, secrets, logger, clock }),
     takes: createCallTakes(database.pool, config.ownerId, permits),
     secondLegTakes: createSecondLegTakes(database.pool, config.ownerId),

@@ -109,8 +109,11 @@ export type DialoutRequest = CallerDetails & {
   readonly optOutKey?: string;
   /** A sound for a person who opted out. The call ends after it. */
   readonly optOutSound?: string;
-  /** How the call is recorded. Omitted if neither the request nor its bot says anything about it. */
-  readonly recording?: RequestedRecording;
+  /**
+   * How the call is recorded. Omitted if neither the request nor its bot says anything about it.
+   * False if the call must not be recorded.
+   */
+  readonly recording?: RequestedRecording | false;
   /** The plan to connect the person to an agent. */
   readonly bridge?: TransferPlan;
   /**

@@ -20,6 +20,7 @@ import { openDatabase } from '../store/database.ts';
 import { useCurrentKeyIfShared } from '../store/key-rollout.ts';
 import { createNodeDirectory } from '../store/nodes.ts';
 import { hasEmbeddedDatabase } from '../store/pglite/pglite-server.ts';
+import { createRecordingKeys } from '../store/recordings/recording-keys.ts';
 import { createReencryption } from '../store/reencryption.ts';
 import { openSecretBox } from '../store/secrets.ts';
 import type { CliContext } from './cli-context.ts';
@@ -69,6 +70,7 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
     secrets,
     reencryption: createReencryption(database.pool, secrets),
     publishedCalls: createPublishedCalls(database.pool),
+    recordingKeys: createRecordingKeys(database.pool, () => new Date()),
   };
   await useCurrentKeyIfShared(database.pool, secrets);
   return {

@@ -1,5 +1,6 @@
 // Implements `offhook bots`.
 
+import type { RecordingChoice } from '../calls/recording/recording-request.ts';
 import type { StreamConnect } from '../calls/stream/stream.ts';
 import { openAdminAccess } from './app-session.ts';
 import { noteDevBotCredentials } from './bot-credentials.ts';
@@ -14,6 +15,8 @@ export type AddBotOptions = {
   /** False if `--no-stream-url` is given. */
   readonly streamUrl?: string | false;
   readonly streamConnect?: StreamConnect;
+  /** JSON. False if `--no-recording` is given. */
+  readonly recording?: string | false;
 };
 
 export async function addBot(
@@ -23,6 +26,7 @@ export async function addBot(
 ): Promise<void> {
   const { account, stream: streamId, icon } = options;
   const stream = streamChange(options);
+  const recording = recordingChange(options);
   await using access = await openAdminAccess(context);
   const bot = await access.run('bots.add', {
     botId,
@@ -30,6 +34,7 @@ export async function addBot(
     ...(streamId === undefined ? {} : { streamId }),
     ...(icon === undefined ? {} : { iconUrl: icon }),
     ...(stream === undefined ? {} : { stream }),
+    ...(recording === undefined ? {} : { recording }),
   });
   if (stream !== undefined && stream !== null) await noteDevBotCredentials(context);
   context.print(JSON.stringify(bot));
@@ -50,6 +55,17 @@ function streamChange({ streamUrl: url, streamConnect: connect }: AddBotOptions)
     ...(url === undefined ? {} : { url }),
     ...(connect === undefined ? {} : { connect }),
   };
+}
+
+/** @returns undefined if the default stays unchanged, false to remove it */
+function recordingChange({ recording }: AddBotOptions): RecordingChoice | undefined {
+  if (typeof recording !== 'string') return recording;
+  try {
+    // The operation checks it.
+    return JSON.parse(recording) as RecordingChoice;
+  } catch (error) {
+    throw new CliError('--recording must be JSON, e.g. \'{"from":"person"}\'.', { cause: error });
+  }
 }
 
 /** Prints one JSON object per line. */

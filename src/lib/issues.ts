@@ -42,3 +42,23 @@ function unitOf(origin: string): string {
   if (origin === 'string') return ' characters long';
   return origin === 'array' ? ' items long' : '';
 }
+
+type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>;
+
+/**
+ * Returns the issues with those of a union replaced by the issues of the alternative that was
+ * meant, e.g. of the object in `object | boolean`. It is the one whose members are wrong, rather
+ * than its type.
+ */
+export function detailedIssues(issues: readonly z.core.$ZodIssue[]): readonly Issue[] {
+  return issues.flatMap((issue): readonly Issue[] => {
+    if (issue.code !== 'invalid_union') return [issue];
+    const meant = issue.errors.filter((errors) => errors.some(({ path }) => path.length > 0));
+    const [only] = meant;
+    if (only === undefined || meant.length > 1) return [issue];
+    return detailedIssues(only).map(({ path, message }) => ({
+      path: [...issue.path, ...path],
+      message,
+    }));
+  });
+}

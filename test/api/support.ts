@@ -7,6 +7,7 @@ import {
   type RegisterRoutes,
 } from '../../src/api/server.ts';
 import type { ApiServices, Submission, SubmitResult } from '../../src/api/services.ts';
+import { noSuchKey } from '../../src/calls/recording/recording-request.ts';
 import type { ApiInstance } from '../../src/http/http.ts';
 import { createMetrics } from '../../src/http/metrics.ts';
 import type {
@@ -175,6 +176,7 @@ export async function startHarness(
     },
     isNotifiable: ({ hostname }) => hostname !== '10.0.0.1',
     isSoundReachable: (reference) => reference !== 'https://10.0.0.1/a.wav',
+    keyProblem: async (_accountId, name) => (name === 'crm-2026' ? undefined : noSuchKey),
     streams: {
       isReachable: ({ hostname }) => hostname !== '10.0.0.1',
       seal: (_botId, url) => ({ url }),

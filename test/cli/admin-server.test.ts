@@ -11,6 +11,7 @@ import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
 import { createPublishedCalls } from '../../src/store/calls/published-calls.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { createNodeDirectory } from '../../src/store/nodes.ts';
+import { createRecordingKeys } from '../../src/store/recordings/recording-keys.ts';
 import { createReencryption } from '../../src/store/reencryption.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { openTestDatabase } from '../support/databases.ts';
@@ -31,6 +32,7 @@ beforeAll(async () => {
     ...{ apps, bots, tables, secrets },
     nodes: createNodeDirectory(database.pool),
     publishedCalls: createPublishedCalls(database.pool),
+    recordingKeys: createRecordingKeys(database.pool, () => new Date()),
     reencryption: createReencryption(database.pool, secrets),
   };
   server = createAdminServer({ stores, key: 'the-key', logger: silentLogger });

@@ -212,6 +212,21 @@ describe.each(places)('commands on %s', (_name, open) => {
       /400: .*\n {2}stream.url: is required: the bot has no stream yet/,
     ],
     [
+      'a recording that is no JSON',
+      (context) => addBot(context, 'b', { account: 'acme', recording: 'yes' }),
+      /--recording must be JSON/,
+    ],
+    [
+      'a recording for a key that the account lacks',
+      (context) => addBot(context, 'b', { account: 'acme', recording: '{"key":"crm"}' }),
+      /400: .*\n {2}recording.key: the account has no key/,
+    ],
+    [
+      'a recording with a setting that does not exist',
+      (context) => addBot(context, 'b', { account: 'acme', recording: '{"fill":1}' }),
+      /400: .*\n {2}recording.fill: must be one of silence, cut/,
+    ],
+    [
       'removing and changing a stream at once',
       (context) =>
         addBot(context, 'b', { account: 'acme', streamUrl: false, streamConnect: 'person' }),
@@ -233,6 +248,23 @@ describe.each(places)('commands on %s', (_name, open) => {
       '{"botId":"shop","accountId":"acme","streamId":"st-shop","iconUrl":"https://x.example/i.png"}',
     );
   });
+});
+
+test('a bot’s recording is added, replaced and removed', async () => {
+  const place = await onDatabase('pglite');
+  onTestFinished(() => place.close());
+  const recordingAfter = async (options: Partial<AddBotOptions>) => {
+    const { out } = await printedBy(place.env, (context) =>
+      addBot(context, 'talker', { account: 'acme', ...options }),
+    );
+    return (JSON.parse(out) as { readonly recording?: object }).recording;
+  };
+  expect(await recordingAfter({ recording: 'true' })).toEqual({});
+  const recording = '{"from":"person","notifyurl":"https://crm.example/"}';
+  const stored = { from: 'person', notifyUrl: 'https://crm.example/' };
+  expect(await recordingAfter({ recording })).toEqual(stored);
+  expect(await recordingAfter({ icon: 'https://x.example/i.png' })).toEqual(stored);
+  expect(await recordingAfter({ recording: false })).toBeUndefined();
 });
 
 test('a bot’s stream is added, changed and removed, and its query is never printed', async () => {

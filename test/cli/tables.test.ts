@@ -14,6 +14,7 @@ import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
 import { createPublishedCalls } from '../../src/store/calls/published-calls.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { createNodeDirectory } from '../../src/store/nodes.ts';
+import { createRecordingKeys } from '../../src/store/recordings/recording-keys.ts';
 import { createReencryption } from '../../src/store/reencryption.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
@@ -39,6 +40,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
       tables: createDataTables({ database, clock }),
       nodes: createNodeDirectory(database.pool),
       publishedCalls: createPublishedCalls(database.pool),
+      recordingKeys: createRecordingKeys(database.pool, () => new Date()),
       secrets,
       reencryption: createReencryption(database.pool, secrets),
     };

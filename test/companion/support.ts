@@ -160,6 +160,7 @@ export async function startRig(
       deadLetters: { list: unused, replayOne: unused, replay: unused },
       isNotifiable: () => false,
       isSoundReachable: () => false,
+      keyProblem: unused,
       streams: {
         isReachable: ({ hostname }) => hostname !== '10.0.0.1',
         seal: (_botId, url) => ({ url }),

@@ -76,6 +76,7 @@ export async function callServices(
     deadLetters: createDeadLetters(database, clock, () => undefined),
     isNotifiable: () => true,
     isSoundReachable: () => true,
+    keyProblem: async () => undefined,
     streams: {
       isReachable: () => true,
       seal: (_botId: string, url: string) => ({ url }),

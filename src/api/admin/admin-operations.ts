@@ -13,7 +13,7 @@ import {
 import { issueToken, maxIssuedTokenTtlS, signerOf } from '../../http/issue-token.ts';
 import { invalidRequest, ProblemError } from '../../http/problem.ts';
 import { identifier, plainId } from '../../lib/ids.ts';
-import { describeIssues } from '../../lib/issues.ts';
+import { describeIssues, detailedIssues } from '../../lib/issues.ts';
 import {
   maxGraceS,
   maxTokenMaxTtlS,
@@ -31,6 +31,7 @@ import {
 import type { PublishedCalls } from '../../store/calls/published-calls.ts';
 import type { DataTables } from '../../store/data-tables.ts';
 import type { NodeDirectory } from '../../store/nodes.ts';
+import type { RecordingKeys } from '../../store/recordings/recording-keys.ts';
 import type { Reencryption } from '../../store/reencryption.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import { tableDefinition } from '../../store/table-definition.ts';
@@ -44,6 +45,7 @@ export type AdminStores = {
   readonly secrets: SecretBox;
   readonly reencryption: Reencryption;
   readonly publishedCalls: PublishedCalls;
+  readonly recordingKeys: RecordingKeys;
 };
 
 const publicKeys = z.string().max(maxKeyDocumentChars);
@@ -235,7 +237,7 @@ export async function runAdminOperation(
   const parsed = schema.safeParse(input, { error: describeIssues });
   if (!parsed.success) {
     throw invalidRequest(
-      parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })),
+      detailedIssues(parsed.error.issues).map(({ path, message }) => ({ path: path.join('.'), message })),
     );
   }
   return await run(stores, parsed.data as never);

@@ -2,13 +2,21 @@
 // audio to. We never show the URL's query string, because it may contain a secret.
 
 import { z } from 'zod';
+import {
+  noSuchKey,
+  type RecordingChoice,
+  type RegisteredRecording,
+  toSettings,
+} from '../../calls/recording/recording-request.ts';
 import { streamConnect, streamUrl } from '../../calls/stream/stream-members.ts';
 import { invalidRequest } from '../../http/problem.ts';
 import { plainId } from '../../lib/ids.ts';
 import { hostMissing, namesHost } from '../../lib/url-text.ts';
 import type { Bot, BotStore } from '../../store/apps/bot-directory.ts';
 import { type StreamAddress, sealStreamUrl } from '../../store/apps/stream-addresses.ts';
+import type { RecordingKeys } from '../../store/recordings/recording-keys.ts';
 import type { SecretBox } from '../../store/secrets.ts';
+import { recordingMember } from '../dialout/dialout-schema.ts';
 
 export const newBot = z
   .strictObject({
@@ -24,6 +32,10 @@ export const newBot = z
     stream: z
       .strictObject({ url: streamUrl.optional(), connect: streamConnect.optional() })
       .nullish(),
+    /** False removes the default. If the field is omitted, it stays unchanged. */
+    recording: z
+      .union([z.boolean(), recordingMember.strict()], { error: 'must be an object, true or false' })
+      .optional(),
   })
   .refine(({ botId, streamId }) => botId !== streamId, {
     path: ['streamId'],
@@ -34,22 +46,47 @@ export type ShownBot = Omit<Bot, 'stream'> & {
   readonly stream?: { readonly url: string; readonly connect: string };
 };
 
+type RegistrationStores = {
+  readonly bots: BotStore;
+  readonly secrets: SecretBox;
+  readonly recordingKeys: Pick<RecordingKeys, 'find'>;
+};
+
 /** @throws ProblemError if another bot or account already has one of the names */
 export async function registerBot(
-  { bots, secrets }: { readonly bots: BotStore; readonly secrets: SecretBox },
-  { streamId, iconUrl, stream: wanted, ...names }: z.output<typeof newBot>,
+  { bots, secrets, recordingKeys }: RegistrationStores,
+  { streamId, iconUrl, stream: wanted, recording: choice, ...names }: z.output<typeof newBot>,
 ): Promise<ShownBot> {
   const { botId } = names;
   const seal = (url: string) => sealStreamUrl(secrets, botId, url);
   const stream = wanted && toAddress(wanted, (await bots.find(botId))?.stream, seal);
+  const recording = choice === undefined ? undefined : toDefault(choice);
+  await requireKey(recordingKeys, names.accountId, recording?.key);
   const added = await bots.add({
     ...names,
     ...(streamId === undefined ? {} : { streamId }),
     ...(iconUrl === undefined ? {} : { iconUrl }),
     ...(stream === undefined ? {} : { stream }),
+    ...(recording === undefined ? {} : { recording }),
   });
   if (added.kind === 'refused') throw invalidField('botId', added.message);
   return shownBot(added.bot);
+}
+
+/** @returns null if the bot's calls aren't recorded by default */
+function toDefault(choice: RecordingChoice): RegisteredRecording | null {
+  if (choice === false) return null;
+  return choice === true ? {} : toSettings(choice);
+}
+
+/** @throws ProblemError if the account has no such key */
+async function requireKey(
+  keys: Pick<RecordingKeys, 'find'>,
+  accountId: string,
+  name: string | undefined,
+): Promise<void> {
+  if (name === undefined || (await keys.find(accountId, name)) !== undefined) return;
+  throw invalidField('recording.key', noSuchKey);
 }
 
 /** Omitted fields keep their value. */

@@ -21,6 +21,8 @@ import {
   screeningMember,
   voicemailMember,
 } from '../../calls/plans/plan-members.ts';
+import type { RequestedRecording } from '../../calls/recording/recording.ts';
+import { notNotifiable, resolveRecording } from '../../calls/recording/recording-request.ts';
 import { consentMember } from '../../calls/rules/consent.ts';
 import type { RequestedStream } from '../../calls/stream/stream.ts';
 import { streamMember } from '../../calls/stream/stream-members.ts';
@@ -30,13 +32,18 @@ import { bridgeMember } from '../../calls/transfer/transfer-members.ts';
 import { resolveBridge } from '../../calls/transfer/transfer-request.ts';
 import type { MemberError } from '../../http/problem.ts';
 import { canonicalJson } from '../../http/stored-json.ts';
-import { describeIssues } from '../../lib/issues.ts';
+import { describeIssues, detailedIssues } from '../../lib/issues.ts';
 import { requestErrors } from '../../rules/request-checks.ts';
 import type { App } from '../../store/apps/app-directory.ts';
 import type { Bot } from '../../store/apps/bot-directory.ts';
 import type { ApiServices } from '../services.ts';
 import { withGlobalNumbers } from './bare-numbers.ts';
-import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
+import {
+  callControlSchema,
+  dialoutSchema,
+  recordingMember,
+  timersSchema,
+} from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
 
 export type ParsedDialout =
@@ -74,6 +81,7 @@ const nestedNames = Object.entries({
   stream: streamMember,
   voicemail: voicemailMember,
   screening: screeningMember,
+  recording: recordingMember,
   bridge: bridgeMember,
   consent: consentMember,
   callControlParameter: callControlSchema,
@@ -95,9 +103,11 @@ export type ApplyingRules = Awaited<ReturnType<ApiServices['rules']['find']>>;
 
 /** The client's app, and the bot from the path. The body may use either of the bot's names. */
 export type Requester = {
-  readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream'>;
+  readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream' | 'recording'>;
   readonly app: Pick<App, 'defaultCountry' | 'bareNumbers'>;
   readonly ruleSet: ApplyingRules;
+  /** Why the key of the recording can't be used. Undefined if it can, or if there is none. */
+  readonly keyProblem?: string | undefined;
 };
 
 export function parseDialout(
@@ -114,7 +124,7 @@ export function parseDialout(
   const numbers = withGlobalNumbers(members, app);
   const parsed = dialoutSchema.safeParse(numbers.members, { error: describeIssues });
   errors.push(...unknown.errors, ...numbers.errors);
-  for (const { path, message } of parsed.error?.issues ?? []) {
+  for (const { path, message } of detailedIssues(parsed.error?.issues ?? [])) {
     const member = path.join('.');
     // If we couldn't read a number, we have already reported a more precise error.
     if (!numbers.errors.some((error) => error.path === member))
@@ -157,6 +167,8 @@ function acrossMembers(
   const detects = wanted.machineDetection !== 'disabled';
   const stream = resolveStream(wanted.stream, { bot, detects, streams });
   if (!stream.ok) errors.push(...stream.errors);
+  const recorded = resolveRecording(wanted.recording, { bot, detects, checks: context });
+  if (!recorded.ok) errors.push(...recorded.errors);
   const trunk = route.ok ? route.trunk : undefined;
   errors.push(...headerErrors(wanted, route, routes));
   const { caller, callerName } = wanted;
@@ -168,11 +180,13 @@ function acrossMembers(
     ...optOutErrors(wanted),
     ...ruleErrors(wanted, context.ruleSet),
   );
-  if (errors.length > 0 || !headers.ok || !stream.ok || !plan.ok) return { ok: false, errors };
+  if (errors.length > 0 || !headers.ok || !stream.ok || !recorded.ok || !plan.ok) {
+    return { ok: false, errors };
+  }
 
   return {
     ok: true,
-    request: toRequest(wanted, trunk, { ...stream, ...plan }),
+    request: toRequest(wanted, trunk, { ...stream, ...recorded, ...plan }),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders: headers.headers }),
     // We leave the default trunk out of the hash. Otherwise a repeated request would no longer
     // match after the default has changed.
@@ -215,8 +229,7 @@ function gatewayErrors(
   if (wanted.notifyurl !== undefined && !isNotifiable(new URL(wanted.notifyurl))) {
     errors.push({
       path: 'notifyurl',
-      message:
-        'must not be a private, local or reserved address, unless NOTIFY_ALLOWED_NETWORKS contains it',
+      message: notNotifiable,
     });
   }
   if (wanted.notifyurl === undefined && (wanted.notifyEvents ?? []).length > 0) {
@@ -243,12 +256,16 @@ type Wanted = Omit<
 >;
 
 /** Results that we derive from several fields. */
-type Resolved = { readonly stream?: RequestedStream; readonly bridge?: TransferPlan };
+type Resolved = {
+  readonly stream?: RequestedStream;
+  readonly recording?: RequestedRecording | false;
+  readonly bridge?: TransferPlan;
+};
 
 function toRequest(
   wanted: Wanted,
   trunk: string | undefined,
-  { stream, bridge }: Resolved,
+  { stream, recording, bridge }: Resolved,
 ): SubmittedRequest {
   const { thresholdWordCount, amdEventsSubscription, callControlParameter } = wanted;
   const { notifyEvents = [] } = wanted;
@@ -272,6 +289,7 @@ function toRequest(
     ...announcementsOf(wanted),
     ...(wanted.voicemail === undefined ? {} : { voicemail: wanted.voicemail }),
     ...(wanted.screening === undefined ? {} : { screening: wanted.screening }),
+    ...(recording === undefined ? {} : { recording }),
     ...(bridge === undefined ? {} : { bridge }),
     ...(amdEventsSubscription === undefined
       ? {}

@@ -4,6 +4,7 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { assertNever, type DialTarget } from '../../calls/call-types.ts';
+import { keyOf } from '../../calls/recording/recording-request.ts';
 import { mayDial, targetsOf } from '../../calls/target/app-limits.ts';
 import { type ApiInstance, botRoute, type Clients } from '../../http/http.ts';
 import type { Metrics } from '../../http/metrics.ts';
@@ -17,6 +18,7 @@ import { authenticated, responses } from '../../http/route-schema.ts';
 import { exceptBody } from '../../http/validation.ts';
 import { parseTraceHeaders } from '../../lib/trace-context.ts';
 import { ruleSetName } from '../../rules/rule-set.ts';
+import type { Bot } from '../../store/apps/bot-directory.ts';
 import { botParams } from '../call-schemas.ts';
 import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from '../services.ts';
 import { parseDialout, type RequestContext } from './dialout-request.ts';
@@ -29,7 +31,7 @@ import {
 } from './dialout-schema.ts';
 
 export type DialoutDependencies = {
-  readonly services: Pick<ApiServices, 'intake' | 'rules' | keyof RequestContext>;
+  readonly services: Pick<ApiServices, 'intake' | 'rules' | 'keyProblem' | keyof RequestContext>;
   readonly clients: Clients;
   readonly metrics: Metrics | undefined;
 };
@@ -86,9 +88,10 @@ async function toSubmission(
   const app = deps.clients.appOf(request);
   const bot = deps.clients.botOf(request);
   const ruleSet = await deps.services.rules.find(app.accountId, namedRules(request.body));
+  const keyProblem = await recordingKeyProblem(request.body, bot, deps);
   const key = request.headers['idempotency-key'];
   const keyProblems = idempotencyKeyProblems(key);
-  const parsed = parseDialout(request.body, { bot, app, ruleSet }, deps.services);
+  const parsed = parseDialout(request.body, { bot, app, ruleSet, keyProblem }, deps.services);
   if (!parsed.ok || keyProblems.length > 0) {
     throw invalidRequest([...keyProblems, ...(parsed.ok ? [] : parsed.errors)]);
   }
@@ -108,6 +111,17 @@ async function toSubmission(
 function namedRules(body: unknown): string | undefined {
   const named = z.object({ rules: ruleSetName }).safeParse(body);
   return named.data?.rules;
+}
+
+/** Says why the key that the request or the bot names for recordings can't be used. */
+async function recordingKeyProblem(
+  body: unknown,
+  bot: Pick<Bot, 'accountId' | 'recording'>,
+  { services }: DialoutDependencies,
+): Promise<string | undefined> {
+  const { recording } = (body ?? {}) as { readonly recording?: unknown };
+  const key = keyOf(recording, bot);
+  return key === undefined ? undefined : await services.keyProblem(bot.accountId, key);
 }
 
 /** Says what the rules would decide about the call now. Nothing is stored. */

@@ -13,6 +13,7 @@ import { amdEventNames } from '../../calls/detection/amd-event.ts';
 import { maxHeldQueueTimeoutMs, maxRingTimeoutMs } from '../../calls/dialout-limits.ts';
 import { optOutMembers } from '../../calls/opt-out/opt-out-members.ts';
 import { screeningMember, voicemailMember } from '../../calls/plans/plan-members.ts';
+import { recordingMemberWith } from '../../calls/recording/recording-members.ts';
 import { consentMember } from '../../calls/rules/consent.ts';
 import { ruleNames } from '../../calls/rules/rule-words.ts';
 import { streamMember } from '../../calls/stream/stream-members.ts';
@@ -26,27 +27,10 @@ import { bridgeMember } from '../../calls/transfer/transfer-members.ts';
 import { jsonProblem } from '../../http/stored-json.ts';
 import { identifierUpTo, plainId } from '../../lib/ids.ts';
 import { isTimeZone } from '../../lib/local-days.ts';
-import { maxNotifyUrlLength, notifyUrlProblem } from '../../notifier/notify-url.ts';
 import { ruleSetName } from '../../rules/rule-set.ts';
+import { notifyUrlMember } from './notify-url-member.ts';
 
 export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
-
-const notifyUrl = z
-  .string()
-  .max(maxNotifyUrlLength)
-  // A URL parser would silently drop control characters and replace half a surrogate pair.
-  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters')
-  .transform((text, context) => {
-    const problem = notifyUrlProblem(text);
-    if (problem !== undefined) {
-      context.addIssue({ code: 'custom', message: problem });
-      return z.NEVER;
-    }
-    const url = new URL(text);
-    // HTTP clients never send a fragment.
-    url.hash = '';
-    return url.href;
-  });
 
 /** Every event on NATS carries its call's metadata, and a message can't exceed 1 MiB. */
 const maxMetadataBytes = 16 * 1_024;
@@ -126,6 +110,9 @@ export const dialoutExample = {
   metadata: { customer: '4711' },
 };
 
+/** The `recording` field of a request and of a bot. */
+export const recordingMember = recordingMemberWith(notifyUrlMember);
+
 const minCallMs = 1_000;
 
 export const dialoutSchema = z
@@ -146,7 +133,7 @@ export const dialoutSchema = z
       .describe(
         'further headers of the call’s INVITE, each of which the call’s trunk must list in its `passHeaders`. A header that the trunk does not pass on, that the gateway writes itself, or that needs a trunk that the call doesn’t use, is rejected with a 400 that names it, e.g. `headers.X-Ticket`. At most 16 headers and 2,048 bytes, together with `identity` and twice `callerName`',
       ),
-    notifyurl: notifyUrl
+    notifyurl: notifyUrlMember
       .optional()
       .describe(
         'absolute http(s) URL for notifications, without user-info. If you omit it, no notifications are sent. Also accepted as `notifyUrl`',
@@ -252,6 +239,12 @@ export const dialoutSchema = z
       .optional()
       .describe(
         'an answer to play once to a call screener. Detection then starts over for the person who comes to the phone. Needs `machineDetection: detect`',
+      ),
+    recording: z
+      .union([z.boolean(), recordingMember], { error: 'must be an object, true or false' })
+      .optional()
+      .describe(
+        'how the call is recorded. `true`: with the settings of the registered bot, or the defaults; an object replaces those settings one by one; `false`: the call must not be recorded, not even by command. Default: as the bot is registered, or else not recorded unless the command `record` starts it',
       ),
     bridge: bridgeMember
       .optional()

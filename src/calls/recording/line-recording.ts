@@ -39,8 +39,7 @@ export class LineRecording {
   /** Loads the announcement and makes the key. Never rejects. */
   async prepare(sounds: SoundPort | undefined): Promise<Ready> {
     const { request, accountId } = this.#call;
-    if (request.recording === undefined) return { ok: true };
-    const { announce, key } = request.recording;
+    const { announce, key } = request.recording || defaultRecording;
     const notice = await loadRequestedSound(announce, accountId, sounds);
     if (notice?.ok === false) return { ok: false, reason: `recording.announce: ${notice.reason}` };
     this.#notice = notice?.sound;
@@ -56,8 +55,8 @@ export class LineRecording {
 
   /** Starts the recording that begins at the answer, unless an announcement comes first. */
   answer(session: Session | undefined, at: Date): void {
-    const { recording } = this.#call.request;
-    if (recording?.from !== 'answer' || recording.announce !== undefined) return;
+    const { from, announce } = this.#call.request.recording || defaultRecording;
+    if (from !== 'answer' || announce !== undefined) return;
     this.start(session, 'answer', at);
   }
 
@@ -70,7 +69,7 @@ export class LineRecording {
 
   start(session: Session | undefined, from: RecordingBegin, at: Date): void {
     const { callId, accountId, botId, request } = this.#call;
-    const { fill, pauseOnKeys } = request.recording ?? defaultRecording;
+    const { fill, pauseOnKeys } = request.recording || defaultRecording;
     const encryption = this.#encryption === undefined ? {} : { encryption: this.#encryption };
     this.#startedAt = at;
     session?.send({

@@ -41,6 +41,8 @@ export function recordObstacle(
   if (recording.phase === 'over' || recording.isStopping === true) {
     return 'The recording of the call is over, and a call is recorded at most once.';
   }
-  const { from } = call.request.recording ?? defaultRecording;
+  const { recording: wanted } = call.request;
+  if (action === 'start' && wanted === false) return 'The call must not be recorded.';
+  const { from } = wanted || defaultRecording;
   return obstacles[action](recording, from);
 }

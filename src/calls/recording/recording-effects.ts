@@ -29,7 +29,7 @@ import type { RecordAction } from './recording-contract.ts';
 import { afterRecording, type RecordingProgress } from './recording-progress.ts';
 
 function settingsOf({ call }: CallMachineContext): RequestedRecording {
-  return call.request.recording ?? defaultRecording;
+  return call.request.recording || defaultRecording;
 }
 
 /** Notes that the line has started the recording, or plays the announcement before it. */

@@ -3,6 +3,7 @@
 // good. Ids and stream aliases share one namespace.
 
 import type { Clock } from '../../calls/ports.ts';
+import type { RegisteredRecording } from '../../calls/recording/recording-request.ts';
 import { isId } from '../../lib/ids.ts';
 import { createLookupCache } from '../../lib/lookup-cache.ts';
 import type { Database } from '../database.ts';
@@ -25,10 +26,15 @@ export type Bot = {
    * have a default address.
    */
   readonly stream?: StreamAddress;
+  /** How calls are recorded by default. Omitted if they aren't. */
+  readonly recording?: RegisteredRecording;
 };
 
-/** The given fields replace the stored fields. `stream: null` removes the stream. */
-export type ChangedBot = Omit<Bot, 'stream'> & { readonly stream?: StreamAddress | null };
+/** The given fields replace the stored fields. Null removes the stream or the recording. */
+export type ChangedBot = Omit<Bot, 'stream' | 'recording'> & {
+  readonly stream?: StreamAddress | null;
+  readonly recording?: RegisteredRecording | null;
+};
 
 export type BotDirectory = {
   /**
@@ -66,16 +72,17 @@ export type BotDirectoryDependencies = {
 
 /**
  * If a parameter is null, the caller omitted the field, and the column doesn't change. For the
- * stream, null means removal, so $6 says whether the caller passed it.
+ * stream and the recording, null means removal, so $6 and $11 say whether the caller passed them.
  */
 const upsert = `
-insert into bots (bot_id, account_id, stream_id, icon_url, created_at, stream_url, stream_query, stream_connect)
-values ($1, $2, $3, $4, $5, $7, $8, $9)
+insert into bots (bot_id, account_id, stream_id, icon_url, created_at, stream_url, stream_query, stream_connect, recording)
+values ($1, $2, $3, $4, $5, $7, $8, $9, $10)
 on conflict (bot_id) do update set stream_id = coalesce(excluded.stream_id, bots.stream_id),
   icon_url = coalesce(excluded.icon_url, bots.icon_url),
   stream_url = case when $6 then excluded.stream_url else bots.stream_url end,
   stream_query = case when $6 then excluded.stream_query else bots.stream_query end,
-  stream_connect = case when $6 then excluded.stream_connect else bots.stream_connect end
+  stream_connect = case when $6 then excluded.stream_connect else bots.stream_connect end,
+  recording = case when $11 then excluded.recording else bots.recording end
 returning *`;
 
 /** Other processes may miss a change for as long as the TTL. */
@@ -125,7 +132,7 @@ async function readBot(
 
 async function addBot(
   { database, clock }: BotDirectoryDependencies,
-  { botId, accountId, streamId, iconUrl, stream }: ChangedBot,
+  { botId, accountId, streamId, iconUrl, stream, recording }: ChangedBot,
 ): Promise<AddedBot> {
   const names = streamId === undefined ? [botId] : [botId, streamId];
   return await inTransaction(database.pool, async (client) => {
@@ -147,6 +154,7 @@ async function addBot(
       ...[botId, accountId, streamId, iconUrl],
       ...[clock.now(), stream !== undefined],
       ...toStreamColumns(stream),
+      ...[recording == null ? null : JSON.stringify(recording), recording !== undefined],
     ]);
     const [bot] = rows.map(toBot);
     if (bot === undefined) throw new Error('the bot was not stored');
@@ -159,6 +167,7 @@ type BotColumns = {
   readonly account_id: string;
   readonly stream_id: string | null;
   readonly icon_url: string | null;
+  readonly recording: RegisteredRecording | null;
 } & StreamColumns;
 
 function toBot(row: BotColumns): Bot {
@@ -169,5 +178,6 @@ function toBot(row: BotColumns): Bot {
     ...(row.stream_id === null ? {} : { streamId: row.stream_id }),
     ...(row.icon_url === null ? {} : { iconUrl: row.icon_url }),
     ...(stream === undefined ? {} : { stream }),
+    ...(row.recording === null ? {} : { recording: row.recording }),
   };
 }

@@ -67,6 +67,8 @@ create table bots (
   stream_query bytea,
   -- When the gateway opens the stream.
   stream_connect text,
+  -- How calls are recorded if their requests don't say so. Null: they aren't.
+  recording jsonb,
   created_at timestamptz(3) not null
 );
 create unique index bots_stream_id on bots (stream_id);

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import {
   callControlSchema,
   dialoutSchema,
+  recordingMember,
   timersSchema,
 } from '../../../src/api/dialout/dialout-schema.ts';
 import { commandSchema } from '../../../src/calls/contract/command.ts';
@@ -22,6 +23,7 @@ const shapes: Readonly<Record<string, object>> = {
   voicemail: voicemailMember.shape,
   screening: screeningMember.shape,
   bridge: bridgeMember.shape,
+  recording: recordingMember.shape,
   callControlParameter: callControlSchema.shape,
   ...Object.fromEntries(
     commandSchema.options.map(({ shape }) => [`command ${shape.command.value}`, shape]),
