@@ -2,7 +2,7 @@
 // stored together. Steps that are waiting for the database are folded into one step per call.
 
 import type { PersonOutcomes } from '../abandonment/abandonment.ts';
-import type { CallEvent, TerminalEvent } from '../contract/call-event.ts';
+import type { CallEvent, EventOf, TerminalEvent } from '../contract/call-event.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
 import type { CallEvidence } from '../rules/evidence.ts';
 
@@ -64,6 +64,11 @@ export function fold(earlier: CallStep, later: CallStep): CallStep {
     ...(person === undefined ? {} : { person }),
     events: [...kept.events, ...later.events],
   };
+}
+
+/** @returns undefined if the person didn't opt out in this step */
+export function optOutOf({ events }: CallStep): EventOf<'opted-out'> | undefined {
+  return events.find((event) => event.type === 'opted-out');
 }
 
 /** Returns the new state of each leg that the step changes. A first leg's id is the call's id. */

@@ -3,8 +3,8 @@
 
 import type { Pool, QueryConfig } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
-import type { CallEvent, EventOf, TerminalEvent } from '../../calls/contract/call-event.ts';
-import { type CallStep, legsOf } from '../../calls/life/call-step.ts';
+import type { CallEvent, TerminalEvent } from '../../calls/contract/call-event.ts';
+import { type CallStep, legsOf, optOutOf } from '../../calls/life/call-step.ts';
 import type { CallEvidence } from '../../calls/rules/evidence.ts';
 import { suppressedAddressOf } from '../../calls/rules/suppression.ts';
 import { dayOf } from '../days.ts';
@@ -135,7 +135,7 @@ function additionsOf(steps: readonly WaitingStep[]): {
   readonly accountIds: readonly string[];
 } {
   const numbers = steps.flatMap(numberRows);
-  const optedOut = steps.filter(({ step }) => optOutIn(step) !== undefined);
+  const optedOut = steps.filter(({ step }) => optOutOf(step) !== undefined);
   if (optedOut.length > 0) {
     const values = [jsonRows(numbers), jsonRows(optedOut.flatMap(suppressionRows))];
     const accountIds = [...new Set(optedOut.map(({ call }) => call.accountId))].sort();
@@ -272,10 +272,6 @@ function numberRows({ call, step: { dialedAt, answeredAt, ending } }: WaitingSte
   ];
 }
 
-function optOutIn({ events }: CallStep): EventOf<'opted-out'> | undefined {
-  return events.find((event) => event.type === 'opted-out');
-}
-
 /**
  * The suppression of the address that the call dialled. Events don't contain it, since their
  * readers don't need to know whom the account called.
@@ -284,7 +280,7 @@ function suppressionRows({ call, step }: WaitingStep): string[] {
   const address = suppressedAddressOf(call.request.target);
   if (address === undefined) return [];
   const { accountId, appId } = call;
-  const source = optOutIn(step)?.data.source;
+  const source = optOutOf(step)?.data.source;
   return [storableJson({ account_id: accountId, app_id: appId, address, source })];
 }
 

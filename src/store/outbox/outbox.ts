@@ -5,8 +5,8 @@
 // A step goes through two states:
 //
 // waiting: the step is in memory until the next statement is sent. If one of the waiting steps says
-// that a callee has picked up, the statement is sent immediately. Otherwise it's sent after a few
-// milliseconds, so that steps in quick succession share a commit.
+// that a callee has picked up, or has opted out, the statement is sent immediately. Otherwise it's
+// sent after a few milliseconds, so that steps in quick succession share a commit.
 //
 // under way: the step is part of a statement that the database is executing, with four possible
 // results:
@@ -15,16 +15,19 @@
 //   steps.
 // - The database is unreachable: the step goes back to waiting, ahead of the call's later steps.
 //   Note that the database may already have stored it.
-// - The database rejects the content: the outbox drops the step. If the step ends the call, only
-//   its other events are dropped.
+// - The database rejects the content: the outbox drops the step. If the step ends the call, or the
+//   person opted out, only its other events are dropped.
 //
 // `stop` abandons any steps that are still waiting. The next process then finds calls that haven't
 // been marked as ended.
+//
+// An opt-out is lost only if the process dies before the commit, which begins at once. Its step is
+// accepted even if the outbox is full: each call has at most one.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { CallId } from '../../calls/contract/identity.ts';
-import { type CallStep, eventsOf, fold } from '../../calls/life/call-step.ts';
+import { type CallStep, eventsOf, fold, optOutOf } from '../../calls/life/call-step.ts';
 import type { CallOutbox, StepResult } from '../../calls/ports.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { within } from '../../lib/within.ts';
@@ -104,7 +107,8 @@ export class Outbox implements CallOutbox {
     if (this.#stopped.signal.aborted) {
       return Promise.reject(new Error('events are not stored any more: this process ends'));
     }
-    if (this.#waitingEvents + count > maxWaitingEvents) {
+    const isFull = this.#waitingEvents + count > maxWaitingEvents;
+    if (isFull && optOutOf(step) === undefined) {
       return Promise.reject(
         new Error(`the database is unreachable: ${maxWaitingEvents} events wait for it`),
       );
@@ -113,7 +117,7 @@ export class Outbox implements CallOutbox {
       const { isUntaken = false, isRepeated = false, isRecovered = false } = options;
       const waiters = [{ resolve, reject }];
       this.#put({ call, step, isUntaken, isRepeated, isRecovered, waiters });
-      this.#schedule(step.answeredAt !== undefined);
+      this.#schedule(isUrgent(step));
     });
   }
 
@@ -138,8 +142,12 @@ export class Outbox implements CallOutbox {
     clearTimeout(this.#timer);
     // The database may still commit the steps that are under way.
     const error = new Error('stopped before it was known to be stored');
-    for (const { waiters } of [...this.#waiting.values(), ...this.#underWay.values()])
+    for (const { call, step, waiters } of [...this.#waiting.values(), ...this.#underWay.values()]) {
+      if (optOutOf(step) !== undefined) {
+        this.#ports.logger.error({ callId: call.callId }, 'an opt-out may not be stored');
+      }
       for (const waiter of waiters) waiter.reject(error);
+    }
     this.#waiting.clear();
   }
 
@@ -169,10 +177,10 @@ export class Outbox implements CallOutbox {
     this.#waiting.delete(callId);
   }
 
-  #schedule(isUrgent: boolean): void {
-    if (isUrgent) this.#pausing?.abort();
+  #schedule(isNow: boolean): void {
+    if (isNow) this.#pausing?.abort();
     if (this.#running !== undefined) return;
-    if (isUrgent) {
+    if (isNow) {
       // The microtask lets all steps of this event loop turn share one statement.
       this.#running = Promise.resolve()
         .then(() => this.#run())
@@ -247,18 +255,18 @@ export class Outbox implements CallOutbox {
 
   /**
    * Removes the next batch from the waiting steps. All its calls were accepted on the same day.
-   * Answers go first, because the person who picked up can't hear anything yet.
+   * Answers and opt-outs go first.
    */
   #takeBatch(): readonly Entry[] {
     const [first, ...others] = this.#waiting.values();
     if (first === undefined) return [];
     const day = dayOf(first.call.acceptedAt);
     const waiting = [first, ...others.filter(({ call }) => dayOf(call.acceptedAt) === day)];
-    const isAnswer = ({ step }: Entry) => step.answeredAt !== undefined;
+    const isFirst = ({ step }: Entry) => isUrgent(step);
     const inOrder =
       waiting.length <= maxBatch
         ? waiting
-        : [...waiting.filter(isAnswer), ...waiting.filter((entry) => !isAnswer(entry))];
+        : [...waiting.filter(isFirst), ...waiting.filter((entry) => !isFirst(entry))];
     const batch = inOrder.slice(0, maxBatch);
     for (const entry of batch) {
       this.#remove(entry.call.callId);
@@ -288,29 +296,46 @@ export class Outbox implements CallOutbox {
     }
   }
 
-  /** Drops a step whose content the database rejects. The call is still marked as ended. */
+  /**
+   * Drops a step whose content the database rejects. The call is still marked as ended, and the
+   * person's opt-out stored, unless the opt-out itself is what the database rejects.
+   */
   #drop(entry: Entry, cause: unknown): void {
     const { call, step, waiters } = entry;
     const { ending } = step;
+    const optOut = optOutOf(step);
+    const kept = optOut === undefined || step.events.length === 1 ? [] : [optOut];
     this.#ports.logger.error(
       { err: cause, callId: call.callId, events: step.events.map(({ type }) => type) },
       'events of a call are not stored',
     );
-    if (ending !== undefined && step.events.length > 0) {
-      this.#put({ ...entry, step: { events: [], ending } });
+    const hasLess = kept.length < step.events.length;
+    if (hasLess && (ending !== undefined || kept.length > 0)) {
+      const left = { events: kept, ...(ending === undefined ? {} : { ending }) };
+      this.#putBack({ ...entry, step: left });
       return;
     }
     for (const { reject } of waiters) reject(new Error('the database refuses it', { cause }));
   }
 
-  /**
-   * Puts the entry back, ahead of the call's later steps. The database may already have stored it.
-   */
+  /** Puts an entry back that the database may already have stored. */
   #postpone(entry: Entry): void {
-    const again: Entry = { ...entry, isRepeated: true };
-    const later = this.#waiting.get(entry.call.callId);
-    this.#set(later === undefined ? again : merged(again, later));
+    this.#putBack({ ...entry, isRepeated: true });
   }
+
+  /** Puts the entry back, ahead of the call's later steps. */
+  #putBack(entry: Entry): void {
+    const later = this.#waiting.get(entry.call.callId);
+    this.#set(later === undefined ? entry : merged(entry, later));
+  }
+}
+
+/**
+ * A person who picked up can't hear anything before the answer is stored. An opt-out would be lost
+ * with this process.
+ */
+function isUrgent(step: CallStep): boolean {
+  return step.answeredAt !== undefined || optOutOf(step) !== undefined;
 }
 
 function merged(earlier: Entry, later: Entry): Entry {

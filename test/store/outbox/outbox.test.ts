@@ -8,6 +8,7 @@ import {
   type CallProgress,
   dialingEvent,
   endEvent,
+  nextEvent,
   progressOfAccepted,
   ringingEvent,
 } from '../../../src/calls/life/call-events.ts';
@@ -36,12 +37,14 @@ function stepsOf(call: AcceptedCall = acceptedCall()) {
   const after = { ...before, ...sequences, answeredAt: at };
   const { event: failed } = endEvent(before, endOfRingTimeout(at));
   const { event: completed } = endEvent(after, endOfMachine(at));
+  const { event: optedOut } = nextEvent(after, 'opted-out', at, { by: 'key', source: 'key 9' });
   const dialog = { ...storedLeg, dialogId: 'dialog-1' };
   return {
     call,
     dialing: { events: [dialing], leg: storedLeg },
     ringing: { events: [ringing], ringingAt: at },
     answer: { events: [answered], answeredAt: at, leg: dialog },
+    optOut: { events: [optedOut] },
     failed: { events: [], ending: { event: failed } },
     completed: { events: [], ending: { event: completed } },
     doubted: { events: [], ending: { event: failed, ifAnswered: [answered, completed] } },
@@ -87,6 +90,15 @@ class Statement {
     });
   }
 }
+
+/** Refuses the call's events, but not its end alone. */
+const isBad = (bad: AcceptedCall) => (statement: Statement) => {
+  const hasBad = statement.steps.some(
+    ({ call, step }) => call.callId === bad.callId && step.events.length > 0,
+  );
+  if (hasBad) statement.fail(refusal('22P05'));
+  else statement.store();
+};
 
 type Script = (statement: Statement) => void;
 
@@ -428,14 +440,6 @@ describe('a call that makes its statement fail for an unknown reason', () => {
 });
 
 describe('a step whose content SQL refuses', () => {
-  const isBad = (bad: AcceptedCall) => (statement: Statement) => {
-    const hasBad = statement.steps.some(
-      ({ call, step }) => call.callId === bad.callId && step.events.length > 0,
-    );
-    if (hasBad) statement.fail(refusal('22P05'));
-    else statement.store();
-  };
-
   test.each(['22P05', '22021', '23514', '54000'])(
     'fails alone (%s): the other calls of the statement are stored',
     async (code) => {
@@ -500,6 +504,73 @@ describe('a step whose content SQL refuses', () => {
     ]);
     expect(statements).toHaveLength(2);
     expect(outbox.size()).toBe(0);
+  });
+});
+
+describe('an opt-out', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  test('is sent immediately, and first if more steps wait than a statement takes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { outbox, statements } = rig((statement) => statement.store());
+    for (let index = 0; index < 300; index += 1) {
+      const { call, dialing } = stepsOf();
+      void outbox.append(call, dialing);
+    }
+    const { call, optOut } = stepsOf();
+
+    expect(await outbox.append(call, optOut)).toBe('stored');
+    expect(statements[0]?.steps[0]?.call).toBe(call);
+  });
+
+  test('is stored although the outbox is full', async () => {
+    const { outbox, statement } = rig();
+    const [one, other] = [stepsOf(), stepsOf()];
+    void outbox.append(one.call, { events: Array(100_000).fill(one.dialing.events[0]) });
+    const optedOut = outbox.append(other.call, other.optOut);
+    (await statement(1)).store();
+
+    expect(await optedOut).toBe('stored');
+  });
+
+  test('is stored although the database refuses other events of its call', async () => {
+    const { call, dialing, optOut, completed } = stepsOf();
+    const { outbox, statements } = rig((statement) =>
+      statement.summary().join().includes('dialing')
+        ? statement.fail(refusal('22P05'))
+        : statement.store(),
+    );
+    const appended = [dialing, optOut, completed].map((step) => outbox.append(call, step));
+
+    expect(await Promise.all(appended)).toEqual(['stored', 'stored', 'stored']);
+    expect(statements.map((each) => each.summary())).toEqual([
+      ['dialing opted-out end: completed'],
+      ['opted-out end: completed'],
+    ]);
+  });
+
+  test('that the database refuses does not keep its call from ending', async () => {
+    const { call, optOut, completed } = stepsOf();
+    const { outbox, statements } = rig((statement) =>
+      statement.summary().join().includes('opted-out')
+        ? statement.fail(refusal('22P05'))
+        : statement.store(),
+    );
+    const appended = [optOut, completed].map((step) => outbox.append(call, step));
+
+    expect(await Promise.all(appended)).toEqual(['stored', 'stored']);
+    expect(statements).toHaveLength(2);
+  });
+
+  test('that a process leaves behind is logged, with its call', async () => {
+    const { outbox, statement, lines } = rig();
+    const { call, optOut } = stepsOf();
+    const results = Promise.allSettled([outbox.append(call, optOut)]);
+    await statement(1);
+    await outbox.stop(1);
+
+    await results;
+    expect(lines).toMatchObject([{ callId: call.callId, level: 50 }]);
   });
 });
 
