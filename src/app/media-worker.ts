@@ -1,5 +1,6 @@
 // The entry file of a media worker thread, which src/media/media-port.ts starts. It connects the
-// RTP engine (src/media) to the detector (src/amd) and the bot streams (src/streams).
+// RTP engine (src/media) to the detector (src/amd), the bot streams (src/streams) and the recorders
+// (src/recording).
 
 import { parentPort, workerData } from 'node:worker_threads';
 import type { SpeechToText } from '../amd/stt/transcribed-detector.ts';
@@ -7,6 +8,7 @@ import { createAddressGuard } from '../lib/address-guard.ts';
 import type { CreateDetector } from '../media/detector-port.ts';
 import { MediaEngine } from '../media/media-engine.ts';
 import type { FromMediaWorker, MediaWorkerData, ToMediaWorker } from '../media/media-messages.ts';
+import { RecorderLink } from '../recording/audio/recorder-link.ts';
 import { type BotStreamDependencies, CallStream } from '../streams/bot-stream.ts';
 
 const port = parentPort;
@@ -24,6 +26,7 @@ const engine = new MediaEngine(
   {
     createDetector: await loadDetector(data),
     createStream: (settings, queue, sink) => new CallStream(settings, queue, sink, streams),
+    recorders: new RecorderLink(),
   },
   post,
 );

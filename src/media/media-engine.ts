@@ -19,6 +19,7 @@ import { PlayoutLoop, tickMs } from './playout/playout.ts';
 import { PlayoutPool } from './playout/playout-pool.ts';
 import { createPlayoutStatistics, PlayoutQueue } from './playout/playout-queue.ts';
 import { SendLateness } from './playout/send-lateness.ts';
+import type { Recorders } from './recorder-port.ts';
 import { PortPool } from './rtp/port-pool.ts';
 import { RtpSession } from './rtp/rtp-session.ts';
 import { createRtpCounts, createRtpScratch } from './rtp/rtp-session-ports.ts';
@@ -36,6 +37,8 @@ const maxBindAttempts = 512;
 export type MediaPrograms = {
   readonly createDetector: CreateDetector;
   readonly createStream: CreateStream;
+  /** Undefined if calls can't be recorded. */
+  readonly recorders?: Recorders;
 };
 
 type LiveSession = {
@@ -107,6 +110,9 @@ export class MediaEngine {
       case 'bridge':
         this.#bridges.enter(message.id, message.partner, message.phase);
         return;
+      case 'recordingThread':
+        this.#programs.recorders?.connect(message.port);
+        return;
       case 'close':
         this.#close(message.id);
         return;
@@ -170,9 +176,11 @@ export class MediaEngine {
 
   #createSession(id: number, notes: CallNotes): RtpSession {
     const random = randomBytes(22);
+    const { recorders } = this.#programs;
     return new RtpSession(
       {
         createDetector: withNotes(this.#programs.createDetector, notes),
+        ...(recorders && { createRecorder: recorders.create }),
         inactivityFrames: Math.ceil(this.#data.inactivityTimeoutMs / tickMs),
         silenceFrames: this.#silenceFrames,
         scratch: this.#scratch,
@@ -197,6 +205,8 @@ export class MediaEngine {
         report: (event) => this.#report(id, event),
         onDetectorError: (error) =>
           this.#post({ kind: 'detectorError', reason: describeError(error) }),
+        onRecorderError: (error) =>
+          this.#post({ kind: 'recorderError', reason: describeError(error) }),
       },
     );
   }
@@ -243,7 +253,10 @@ export class MediaEngine {
   }
 
   #fail(id: number, reason: string): void {
-    if (!this.#live.has(id)) return;
+    const live = this.#live.get(id);
+    if (live === undefined) return;
+    live.session.failRecording();
+    this.#programs.recorders?.tick();
     this.#release(id);
     this.#report(id, { kind: 'failed', reason });
   }
@@ -255,6 +268,8 @@ export class MediaEngine {
     this.#live.get(id)?.session.streaming.stop('call-ended');
     this.#reportEnvelope(id);
     this.#guard(id, () => this.#live.get(id)?.session.end());
+    // The clock stops after the last session, so don't leave the end of a recording to it.
+    this.#programs.recorders?.tick();
     this.#release(id);
     this.#post({ kind: 'closed', id });
   }
@@ -315,6 +330,7 @@ export class MediaEngine {
       const sent = this.#counts.sent - sentBefore;
       if (sent > 0) this.#sendLateness.note(performance.now() - dueMs, sent);
     }
+    this.#programs.recorders?.tick();
   }
 
   #statistics(): MediaStatistics {

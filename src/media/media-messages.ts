@@ -1,6 +1,7 @@
 // Messages between the main thread and a media worker. Each call causes only a handful of them, and
 // packets don't cause any.
 
+import type { MessagePort } from 'node:worker_threads';
 import type { MediaCommand, MediaEvent } from '../calls/media.ts';
 import type { BridgePhase } from '../calls/transfer/transfer.ts';
 import type { RestMemory } from '../lib/threads/thread-rest.ts';
@@ -58,6 +59,8 @@ export type ToMediaWorker =
       readonly partner: number;
       readonly phase: BridgePhase;
     }
+  /** Connects the worker to the thread that writes recordings. */
+  | { readonly kind: 'recordingThread'; readonly port: MessagePort }
   | { readonly kind: 'close'; readonly id: number }
   | { readonly kind: 'statistics'; readonly request: number };
 
@@ -80,6 +83,8 @@ export type WorkerWarning =
   | { readonly kind: 'framesLate'; readonly report: LateFramesReport }
   /** A detector threw, so its call gets `amd_error`. Sent at most once per round of detection. */
   | { readonly kind: 'detectorError'; readonly reason: string }
+  /** The recorder of a call threw, so its recording failed. */
+  | { readonly kind: 'recorderError'; readonly reason: string }
   /**
    * Speech-to-text failed, so the detector now estimates the number of words from the audio alone,
    * and its events say so. `failures` counts the failures since the last message.

@@ -11,6 +11,7 @@ import { createMediaSession } from './media-session.ts';
 import { MediaWorkerHandle, type MediaWorkerListener } from './media-worker-handle.ts';
 import { createLateFramesLog } from './playout/late-frames.ts';
 import { addLateness } from './playout/send-lateness.ts';
+import type { RecordingPorts } from './recorder-port.ts';
 import { createStreamStatistics } from './stream-port.ts';
 import { createTranscriptionLog } from './transcription-log.ts';
 
@@ -43,6 +44,8 @@ export type MediaPortOptions = {
    * per worker, and no bots at non-public addresses.
    */
   readonly streams?: StreamWorkerData;
+  /** The thread that writes recordings. Default: calls can't be recorded. */
+  readonly recording?: RecordingPorts | undefined;
   readonly logger: Logger;
   /** An ended call's port isn't reused until this time has passed. Default: 5,000. */
   readonly portDrainMs?: number;
@@ -124,6 +127,7 @@ function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
         },
         logger.child({ mediaWorker: workerIndex }),
         listener,
+        options.recording,
       ),
   );
 }

@@ -3,7 +3,7 @@
 // which detection was running first reports `amd_error` and `amd_stopped`, because the event
 // grammar requires these events.
 
-import type { Worker } from 'node:worker_threads';
+import type { MessagePort, Worker } from 'node:worker_threads';
 import { assertNever } from '../calls/call-types.ts';
 import { closingAmdEvents } from '../calls/detection/amd-event.ts';
 import type { MediaCommand, MediaEvent, MediaObserver } from '../calls/media.ts';
@@ -21,6 +21,7 @@ import type {
   WorkerWarning,
 } from './media-messages.ts';
 import type { LateFramesReport } from './playout/late-frames.ts';
+import type { RecordingPorts } from './recorder-port.ts';
 import type { RemoteMedia } from './sdp.ts';
 import type { TranscriptionReport } from './transcription-log.ts';
 
@@ -47,6 +48,9 @@ export type MediaWorkerListener = {
   readonly onFramesLate: (report: LateFramesReport) => void;
 };
 
+/** A closing session still reports these. */
+const lastKinds: ReadonlySet<MediaEvent['kind']> = new Set(['amd', 'envelope', 'recording']);
+
 type Life =
   /** The worker is loading. Until it's ready, requests for sessions have to wait. */
   | { readonly kind: 'starting'; readonly worker: Worker }
@@ -62,8 +66,8 @@ type Entry = {
     | { readonly kind: 'opening'; readonly settle: (port: number | undefined) => void }
     | { readonly kind: 'open' }
     /**
-     * We've sent `close`. From now on, only the last detection and loudness reports reach the
-     * observer.
+     * We've sent `close`. From now on, only the last reports of detection, loudness and recording
+     * reach the observer.
      */
     | { readonly kind: 'closing' };
   /** State of detection, which runs once, plus once more for each round that a plan starts. */
@@ -78,6 +82,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
   readonly #rest = createRestMemory();
   readonly #logger: Logger;
   readonly #listener: MediaWorkerListener;
+  readonly #recording: RecordingPorts | undefined;
+  /** The generation of the recording thread to which the worker is connected. */
+  #recordingGeneration: number | undefined;
   readonly #entries = new Map<number, Entry>();
   readonly #statisticsWaiting = new Map<
     number,
@@ -94,8 +101,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     data: Omit<MediaWorkerData, 'rest'>,
     logger: Logger,
     listener: MediaWorkerListener,
+    recording?: RecordingPorts,
   ) {
     this.#listener = listener;
+    this.#recording = recording;
     this.#entryUrl = entryUrl;
     this.#data = data;
     this.#logger = logger;
@@ -155,7 +164,18 @@ export class MediaWorkerHandle implements AsyncDisposable {
       if (entry.detection !== 'none') return;
       entry.detection = { startedMs: performance.now() };
     }
+    if (command.kind === 'record' && command.action === 'start') this.#connectRecording();
     this.#post({ kind: 'session', id, command });
+  }
+
+  /** Connects the worker to the recording thread, unless it is already connected to it. */
+  #connectRecording(): void {
+    const recording = this.#recording;
+    if (recording === undefined) return;
+    if (recording.generation === this.#recordingGeneration) return;
+    const port = recording.portForMediaWorker();
+    this.#recordingGeneration = recording.generation;
+    this.#post({ kind: 'recordingThread', port }, [port]);
   }
 
   /**
@@ -213,9 +233,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
     return this.#entries.get(id)?.phase.kind === 'open';
   }
 
-  #post(message: ToMediaWorker): void {
+  #post(message: ToMediaWorker, transfer: readonly MessagePort[] = []): void {
     if (!('worker' in this.#life)) return;
-    this.#life.worker?.postMessage(message);
+    this.#life.worker?.postMessage(message, transfer);
     wake(this.#rest);
   }
 
@@ -236,6 +256,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
   #onExit(exitCode: number): void {
     const failed = [...this.#entries.values()];
     this.#entries.clear();
+    this.#recordingGeneration = undefined;
     for (const settle of [...this.#statisticsWaiting.values()]) settle(undefined);
     if (this.#life.kind === 'stopping') this.#enter({ kind: 'stopping', worker: undefined });
     else {
@@ -283,6 +304,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
         this.#observe(message.id, message.event);
         return;
       case 'detectorError':
+      case 'recorderError':
       case 'transcriptionFailed':
       case 'framesLate':
       case 'streamWarning':
@@ -303,6 +325,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
     switch (message.kind) {
       case 'detectorError':
         this.#logger.error({ reason: message.reason }, 'detector failed');
+        return;
+      case 'recorderError':
+        this.#logger.error({ reason: message.reason }, 'recorder failed');
         return;
       case 'transcriptionFailed':
         this.#listener.onTranscriptionFailed(message);
@@ -359,7 +384,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   /**
    * Passes an event to the session's observer. A session that is closing still reports its last
-   * detection events and its loudness.
+   * detection events, its loudness and the end of its recording.
    */
   #observe(id: number, event: MediaEvent): void {
     const entry = this.#entries.get(id);
@@ -373,7 +398,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
       entry.detection = { startedMs: performance.now() };
       entry.round = event.report.round;
     }
-    const isLast = event.kind === 'amd' || event.kind === 'envelope';
+    const isLast = lastKinds.has(event.kind);
     if (isLast || entry.phase.kind === 'open') this.#notify(entry, event);
   }
 

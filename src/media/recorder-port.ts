@@ -17,46 +17,49 @@ export type CallRecorder = {
    */
   hear(frame: Uint8Array): void;
   /**
-   * Receives an RTP packet that is being sent: its own audio or relayed audio, which may be up to a
-   * second ahead of the clock. `audio` is reused.
+   * Receives the audio of a packet that is being sent, from `start` to the packet's end. `timestamp`
+   * is the packet's, so that relayed audio finds its place: it may be up to a second ahead of the
+   * clock. The array is reused.
    */
-  say(audio: Uint8Array, codec: Codec, timestamp: number): void;
-  /**
-   * Ends the tick. `timestamp` is that of our own clock in this tick, and tells where relayed audio
-   * belongs.
-   */
-  tick(timestamp: number): void;
-  /** The far end began to press a key `agoMs` ago. */
+  say(packet: Uint8Array, start: number, codec: Codec, timestamp: number): void;
+  /** Ends the tick. */
+  tick(): void;
+  /** Takes note that the far end began to press a key `agoMs` ago. */
   beginKey(agoMs: number): void;
-  /** The far end has released the key. */
+  /** Takes note that the far end has released the key. */
   endKey(): void;
   pause(): void;
   resume(): void;
   /** Ends the recording and reports it. Idempotent. */
   stop(reason: RecordingStop): void;
-  /** Ends the recording because of a bug in it. The call continues. */
+  /** Ends the recording because recording it failed. The call continues. */
   fail(): void;
   /** True once the recording has stopped or failed. It then needs no more audio. */
   readonly isOver: boolean;
 };
 
+/**
+ * Creates a recorder whose first sample belongs to the next tick. An RTP packet of that tick has
+ * this timestamp.
+ */
 export type CreateRecorder = (
   start: RecordingStart,
+  timestamp: number,
   report: (report: RecordingReport) => void,
 ) => CallRecorder;
 
 /** The recorders of a media worker. */
 export type Recorders = {
   readonly create: CreateRecorder;
-  /** Passes on what has been collected. Called once after all sessions' ticks. */
+  /** Passes on what has been collected. Called after the ticks of all sessions. */
   tick(): void;
-  /** Connects to a recording thread, which replaces any earlier one. */
+  /** Connects to a recording thread, which replaces the earlier one. */
   connect(port: MessagePort): void;
 };
 
-/** The recording thread as media workers' handles see it. */
+/** The recording thread, as the handles of media workers see it. */
 export type RecordingPorts = {
-  /** Changes when the thread has died, so that the ports to it are dead. */
+  /** Changes when the thread has died, because the ports to it are dead as well. */
   readonly generation: number;
   /**
    * Opens a port to the thread, which must be transferred to one media worker. Starts the thread if

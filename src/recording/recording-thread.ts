@@ -52,16 +52,31 @@ export type FinishFault = {
   readonly detail: string;
 };
 
+/**
+ * Something that went wrong with a recording of this process. Its segments, if there are any, are
+ * left over and can be finished later.
+ */
+export type SpoolFault = {
+  readonly callId: string;
+  readonly fault: RecordingFault;
+  /** For the log. */
+  readonly detail: string;
+};
+
+/** Requests reject if the thread dies. A stuck disk delays their answers without a limit. */
 export type RecordingThread = RecordingPorts & {
   /** Calls the listener for each recording of this process that has become one file. */
   onFinished(listener: (spooled: SpooledRecording) => void): void;
+  onFault(listener: (fault: SpoolFault) => void): void;
+  /** Returns the folders that aren't being recorded into or finished, of this and other nodes. */
   leftovers(): Promise<readonly Leftover[]>;
   /**
-   * Finishes a leftover, which becomes an incomplete recording. `contentKey` is needed if it's
-   * encrypted.
+   * Finishes a leftover. It becomes an incomplete recording unless its end was written.
+   * `contentKey` is needed if it's encrypted.
    */
   finish(folder: string, contentKey?: Uint8Array): Promise<SpooledRecording | FinishFault>;
   /** Removes a recording's folder from the spool. */
   remove(folder: string): Promise<void>;
+  /** Finishes what has ended, for a few seconds at most. The rest is left over. Idempotent. */
   stop(): Promise<void>;
 };

@@ -30,8 +30,18 @@ const segmentSamples = 0xff00;
 const maxBurstPresses = 10;
 const framesPerPress = 2;
 
+export type KeyListener = {
+  /** The far end began to press a key `agoMs` ago. */
+  onKeyBegin(agoMs: number): void;
+  /** The key has been released, or replaced by another. Comes before the report of the press. */
+  onKeyEnd(): void;
+};
+
+const nobody: KeyListener = { onKeyBegin: () => undefined, onKeyEnd: () => undefined };
+
 export class DtmfReceiver {
   readonly #onPress: (digit: string, durationMs: number) => void;
+  readonly #listener: KeyListener;
   #pressed = false;
   #event = 0;
   #timestamp = 0;
@@ -43,8 +53,10 @@ export class DtmfReceiver {
   #allowance = maxBurstPresses;
   #frames = 0;
 
-  constructor(onPress: (digit: string, durationMs: number) => void) {
+  /** Unlike `onPress`, the listener is called for every press, however many there are. */
+  constructor(onPress: (digit: string, durationMs: number) => void, listener = nobody) {
     this.#onPress = onPress;
+    this.#listener = listener;
   }
 
   receive(packet: Uint8Array, start: number, end: number, timestamp: number): void {
@@ -56,7 +68,7 @@ export class DtmfReceiver {
     const duration = ((packet[start + 2] as number) << 8) | (packet[start + 3] as number);
     if (this.#isStale(timestamp)) return;
     if (!this.#pressed || timestamp !== this.#timestamp || event !== this.#event) {
-      this.#begin(event, timestamp);
+      this.#begin(event, timestamp, duration);
     }
     this.#framesSinceUpdate = 0;
     if (duration > this.#duration) this.#duration = duration;
@@ -87,7 +99,7 @@ export class DtmfReceiver {
     return since <= 0 && since > -repeatedWithinSamples;
   }
 
-  #begin(event: number, timestamp: number): void {
+  #begin(event: number, timestamp: number, duration: number): void {
     const continues =
       this.#pressed &&
       event === this.#event &&
@@ -104,11 +116,13 @@ export class DtmfReceiver {
     this.#event = event;
     this.#timestamp = timestamp;
     this.#duration = 0;
+    if (!continues) this.#listener.onKeyBegin(duration / samplesPerMs);
   }
 
   #reportPress(): void {
     this.#pressed = false;
     this.#reportedTimestamp = this.#timestamp;
+    this.#listener.onKeyEnd();
     if (this.#allowance <= 0) return;
     this.#allowance -= 1;
     const samples = this.#earlierSegments + this.#duration;

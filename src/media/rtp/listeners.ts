@@ -9,7 +9,9 @@ import { Detection } from '../detection.ts';
 import { encodeMulawFrame } from '../g711.ts';
 import { PlannedCall } from '../plans/call-plans.ts';
 import { tickMs } from '../playout/playout.ts';
+import type { SessionRecording } from '../session-recording.ts';
 import { SessionStream } from '../session-stream.ts';
+import type { KeyListener } from './dtmf-receiver.ts';
 import type { RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import type { Transmission } from './transmission.ts';
 
@@ -18,9 +20,10 @@ const laterRoundTimeoutMs = 60_000;
 
 type ListenersSink = Pick<RtpSessionSink, 'report' | 'onDetectorError'>;
 
-export class Listeners {
+export class Listeners implements KeyListener {
   readonly #options: RtpSessionOptions;
   readonly #transmission: Transmission;
+  readonly #recording: SessionRecording;
   readonly #sink: ListenersSink;
   readonly streaming: SessionStream;
   #settings: AmdSettings | undefined;
@@ -33,16 +36,23 @@ export class Listeners {
   /** True once detection has reported anything in this round. */
   #hasReported = false;
 
-  constructor(options: RtpSessionOptions, transmission: Transmission, sink: ListenersSink) {
+  constructor(
+    options: RtpSessionOptions,
+    transmission: Transmission,
+    recording: SessionRecording,
+    sink: ListenersSink,
+  ) {
     this.#options = options;
     this.#transmission = transmission;
+    this.#recording = recording;
     this.#sink = sink;
     this.streaming = new SessionStream(transmission.player);
   }
 
   /** True while any listener needs frames. */
   get needFrames(): boolean {
-    return this.#detection?.done === false || this.#plans !== undefined || this.streaming.isActive;
+    const isDetecting = this.#detection?.done === false || this.#plans !== undefined;
+    return isDetecting || this.streaming.isActive || this.#recording.isActive;
   }
 
   /** True while a plan controls the call. During that time, the bot can't end the call. */
@@ -76,15 +86,16 @@ export class Listeners {
   }
 
   /**
-   * Passes the far end's next 20 ms to the listeners. A bot hears losses concealed. Detection gets
-   * `arrived`, with silence in their place, because it has rules for lost frames: it would find
-   * fewer beeps in audio that is partly made up (src/amd/README.md). `unheardMs` is the audio that
-   * went unheard since the last frame because the clock was late.
+   * Passes the far end's next 20 ms to the listeners. A bot hears losses concealed, and a recording
+   * contains them so. Detection gets `arrived`, with silence in their place, because it has rules for
+   * lost frames: it would find fewer beeps in audio that is partly made up (src/amd/README.md).
+   * `unheardMs` is the audio that went unheard since the last frame because the clock was late.
    */
   hear(heard: Int16Array, arrived: Int16Array, isReceived: boolean, unheardMs: number): void {
-    if (this.streaming.isActive) {
+    if (this.streaming.isActive || this.#recording.isActive) {
       const { mulaw, silence } = this.#options.scratch;
       encodeMulawFrame(heard, mulaw);
+      this.#recording.hear(mulaw);
       this.streaming.hear(mulaw, silence);
     }
     this.#heardFrames += 1;
@@ -92,6 +103,14 @@ export class Listeners {
     this.#detection?.push(arrived, !isReceived, soundPower, heard, unheardMs);
     this.#plans?.tick(this.#detection?.ear);
     this.#releaseWhenDone();
+  }
+
+  onKeyBegin(agoMs: number): void {
+    this.#recording.beginKey(agoMs);
+  }
+
+  onKeyEnd(): void {
+    this.#recording.endKey();
   }
 
   /** Handles a key that the far end pressed. */

@@ -64,7 +64,10 @@ export class Reception {
     this.#rtcp = rtcp;
     this.#listeners = listeners;
     this.#sink = sink;
-    this.#dtmf = new DtmfReceiver((digit, durationMs) => listeners.onKey(digit, durationMs));
+    this.#dtmf = new DtmfReceiver(
+      (digit, durationMs) => listeners.onKey(digit, durationMs),
+      listeners,
+    );
   }
 
   /**

@@ -50,6 +50,11 @@ export function readRtp(packet: Uint8Array, header: RtpHeader): boolean {
   return findPayload(packet, first, header);
 }
 
+/** Reads the timestamp of a packet that is known to be RTP. */
+export function readTimestamp(packet: Uint8Array): number {
+  return uint32(packet, 4);
+}
+
 /**
  * Returns where the payload of `packet[0, end)` begins, after the CSRCs and the extension, which
  * SRTP doesn't encrypt.

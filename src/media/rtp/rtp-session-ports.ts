@@ -4,6 +4,7 @@
 import type { MediaEvent } from '../../calls/media.ts';
 import type { CreateDetector } from '../detector-port.ts';
 import { silenceByte } from '../g711.ts';
+import type { CreateRecorder } from '../recorder-port.ts';
 import { createJitterStatistics, frameSamples, type JitterStatistics } from './jitter-buffer.ts';
 import { createRtpHeader, type RtpHeader } from './rtp-packet.ts';
 import type { RtpSenderOptions } from './rtp-sender.ts';
@@ -20,10 +21,14 @@ export type RtpSessionSink = {
   disconnect(): void;
   report(event: MediaEvent): void;
   onDetectorError(error: unknown): void;
+  /** Reports a bug in the recorder. The recording has failed. */
+  onRecorderError(error: unknown): void;
 };
 
 export type RtpSessionOptions = RtpSenderOptions & {
   readonly createDetector: CreateDetector;
+  /** Undefined if calls can't be recorded. */
+  readonly createRecorder?: CreateRecorder;
   readonly inactivityFrames: number;
   /** Names our side in RTCP, without saying who we are (RFC 7022). */
   readonly cname: string;

@@ -12,6 +12,7 @@ import { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { tickMs } from '../playout/playout.ts';
 import { RtcpSession } from '../rtcp/rtcp-session.ts';
 import type { RemoteMedia } from '../sdp.ts';
+import { SessionRecording } from '../session-recording.ts';
 import type { SessionStream } from '../session-stream.ts';
 import { Listeners } from './listeners.ts';
 import { Reception } from './reception.ts';
@@ -29,6 +30,7 @@ export class RtpSession {
   readonly #reception: Reception;
   readonly #listeners: Listeners;
   readonly #transmission: Transmission;
+  readonly #recording: SessionRecording;
   readonly #rtcp: RtcpSession;
   readonly #source = new RemoteSource();
   #remote: RemoteMedia | undefined;
@@ -39,14 +41,19 @@ export class RtpSession {
     this.#rtcp = new RtcpSession({ ...defaultClocks, tickMs, ...options }, (packet) =>
       this.#sendReport(packet, sink),
     );
-    this.#transmission = new Transmission(options, {
+    this.#recording = new SessionRecording(
+      options.createRecorder,
+      (report) => sink.report({ kind: 'recording', report }),
+      (error) => sink.onRecorderError(error),
+    );
+    this.#transmission = new Transmission(options, this.#recording, {
       send: (packet) => sink.send(packet, source.port, source.address),
       onSent: (bytes) => this.#rtcp.noteSent(bytes),
       onPlayback: (report) => this.#listeners.onPlayback(report),
       onBotSpoke: () => sink.report({ kind: 'botSpoke' }),
       onKeysSent: (report) => sink.report({ kind: 'keysSent', report }),
     });
-    this.#listeners = new Listeners(options, this.#transmission, sink);
+    this.#listeners = new Listeners(options, this.#transmission, this.#recording, sink);
     this.#reception = new Reception(options, { source, rtcp: this.#rtcp }, this.#listeners, sink);
   }
 
@@ -86,9 +93,11 @@ export class RtpSession {
    * this tick would only add to a burst.
    */
   tick(isInTime: boolean): void {
+    if (this.#isAnswered) this.#recording.begin(this.#transmission.timestamp);
     // Run the reception first, so that a plan's reply to a beep goes out in the same tick.
     this.#reception.tick(isInTime);
     this.#transmission.tick(isInTime);
+    this.#recording.tick();
     if (this.#isAnswered) this.#rtcp.tick(this.#transmission.timestamp);
     this.streaming.tick();
   }
@@ -121,12 +130,15 @@ export class RtpSession {
         this.#transmission.stop(command.isEnd === true);
         break;
       case 'sendDigit':
+        this.#recording.beginKey(0);
+        this.#recording.endKey();
         this.streaming.sendDigit(command.digit);
         break;
       case 'reportTransferFailure':
         this.streaming.sendTransferFailed(command.failure);
         break;
       case 'record':
+        this.#recording.execute(command);
         break;
       default:
         assertNever(command);
@@ -145,9 +157,15 @@ export class RtpSession {
     this.#transmission.stop(true);
   }
 
-  /** Sends the last report. */
+  /** Ends the recording, and sends the last report. */
   end(): void {
+    this.#recording.end();
     if (this.#isAnswered) this.#rtcp.end(this.#transmission.timestamp);
+  }
+
+  /** Ends the recording, because the session has failed. */
+  failRecording(): void {
+    this.#recording.fail();
   }
 
   /** @returns how the call sounds. Undefined if the far end hasn't sent any audio. */

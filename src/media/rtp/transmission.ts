@@ -7,6 +7,7 @@ import type { EnvelopeRecorder } from '../envelope-recorder.ts';
 import { powerOf } from '../g711.ts';
 import { SoundPlayer } from '../playout/sound-player.ts';
 import type { RemoteMedia } from '../sdp.ts';
+import type { SessionRecording } from '../session-recording.ts';
 import { SrtpCounters, type SrtpSender, senderFor } from '../srtp/srtp-sender.ts';
 import { KeySender } from './key-sender.ts';
 import { PacketSplitter } from './packet-splitter.ts';
@@ -27,6 +28,7 @@ type TransmissionSink = {
 export class Transmission {
   readonly #counts: RtpCounts;
   readonly #sink: TransmissionSink;
+  readonly #recording: SessionRecording;
   readonly #sender: RtpSender;
   readonly #silence: SilencePacing;
   readonly #keys: KeySender;
@@ -47,8 +49,9 @@ export class Transmission {
   readonly #splitter = new PacketSplitter((packet) => this.#sendPart(packet));
   #soundPower = 0;
 
-  constructor(options: RtpSessionOptions, sink: TransmissionSink) {
+  constructor(options: RtpSessionOptions, recording: SessionRecording, sink: TransmissionSink) {
     this.#counts = options.counts;
+    this.#recording = recording;
     this.#sink = sink;
     this.#sender = new RtpSender(options);
     this.#silence = new SilencePacing(options.silenceFrames);
@@ -168,6 +171,7 @@ export class Transmission {
 
   #sendAudio(packet: Uint8Array, remote: RemoteMedia): void {
     this.#envelope?.say(packet, rtpHeaderBytes, remote.codec);
+    this.#recording.say(packet, remote.codec);
     this.#send(packet, remote.maxPacketSamples);
   }
 

@@ -30,6 +30,7 @@ export function openLeg(keys?: SrtpKeys) {
       disconnect: () => undefined,
       report: () => undefined,
       onDetectorError: () => undefined,
+      onRecorderError: () => undefined,
     },
   );
   session.applyRemote({ ...remote, ...(keys !== undefined && { srtp: keys }) }, 'answer');

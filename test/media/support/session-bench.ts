@@ -6,8 +6,10 @@ import type { KeysSent } from '../../../src/calls/keys/keys.ts';
 import type { MediaEvent } from '../../../src/calls/media.ts';
 import type { PlanReport } from '../../../src/calls/plans/plans.ts';
 import type { PlaybackReport } from '../../../src/calls/playback/playback.ts';
+import type { RecordingReport } from '../../../src/calls/recording/recording.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { encodeMulaw } from '../../../src/media/g711.ts';
+import type { CreateRecorder } from '../../../src/media/recorder-port.ts';
 import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
 import { RtpSession } from '../../../src/media/rtp/rtp-session.ts';
 import { createRtpCounts, createRtpScratch } from '../../../src/media/rtp/rtp-session-ports.ts';
@@ -58,10 +60,15 @@ export class SessionBench {
   timestamp = 8_000;
   ssrc = 7;
 
-  constructor(createDetector?: CreateDetector, silenceFrames = 1) {
+  /** What the recording reported, apart from the errors in `recorderErrors`. */
+  readonly recordings: RecordingReport[] = [];
+  readonly recorderErrors: unknown[] = [];
+
+  constructor(createDetector?: CreateDetector, silenceFrames = 1, createRecorder?: CreateRecorder) {
     this.session = new RtpSession(
       {
         createDetector: createDetector ?? (() => this.#recordingDetector()),
+        ...(createRecorder && { createRecorder }),
         inactivityFrames,
         silenceFrames,
         scratch: createRtpScratch(),
@@ -93,6 +100,7 @@ export class SessionBench {
         disconnect: () => this.connections.push('disconnect'),
         report: (event) => this.#note(event),
         onDetectorError: (error) => this.detectorErrors.push(error),
+        onRecorderError: (error) => this.recorderErrors.push(error),
       },
     );
   }
@@ -114,11 +122,13 @@ export class SessionBench {
       case 'plan':
         this.plans.push(event.report);
         break;
+      case 'recording':
+        this.recordings.push(event.report);
+        break;
       case 'inactive':
         this.inactive += 1;
         break;
       case 'botSpoke':
-      case 'recording':
         break;
       case 'connected':
       case 'envelope':

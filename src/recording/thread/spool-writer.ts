@@ -1,0 +1,83 @@
+// Writes one recording to the spool while its call lasts. The writes are synchronous, because this
+// runs in a thread of its own: a stuck disk must not occupy the threads that the whole process
+// shares for files and host names.
+
+import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writevSync } from 'node:fs';
+import { join } from 'node:path';
+import { channelCount, type RecordingPart, sampleRateHz } from '../recording-messages.ts';
+import { headerName, segmentName } from './spool-folders.ts';
+import type { SpoolHeader } from './spool-header.ts';
+import { type SpoolKey, sealRecord, segmentHeader } from './spool-records.ts';
+
+/** Ten minutes of audio. What damages a segment's file affects no other. */
+const maxSegmentBytes = 600 * sampleRateHz * channelCount;
+
+export class SpoolWriter {
+  readonly #folder: string;
+  readonly #key: SpoolKey | undefined;
+  #file: number | undefined;
+  #segment = 0;
+  #records = 0;
+  #bytes = 0;
+
+  /** @throws the error of the file system */
+  constructor(folder: string, header: SpoolHeader, key: SpoolKey | undefined) {
+    this.#folder = folder;
+    this.#key = key;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeFileSync(join(folder, headerName), JSON.stringify(header), { mode: 0o600, flag: 'wx' });
+    this.#openSegment();
+  }
+
+  /**
+   * Appends a record. If it doesn't fit onto the disk, the segment ends with the previous record.
+   *
+   * @throws the error of the file system
+   */
+  append(part: RecordingPart): void {
+    if (this.#bytes >= maxSegmentBytes) this.#openSegment();
+    const place = { segment: this.#segment, index: this.#records };
+    this.#records += 1;
+    this.#write(sealRecord(part, place, this.#key));
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+
+  #openSegment(): void {
+    this.close();
+    this.#segment += 1;
+    this.#records = 0;
+    this.#bytes = 0;
+    this.#file = openSync(join(this.#folder, segmentName(this.#segment)), 'wx', 0o600);
+    this.#write([segmentHeader(this.#segment, this.#key !== undefined)]);
+  }
+
+  #write(pieces: readonly Uint8Array[]): void {
+    const file = this.#file;
+    if (file === undefined) throw new Error('the segment is closed');
+    const total = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    try {
+      let written = writevSync(file, pieces);
+      while (written < total) {
+        const rest = Buffer.concat(pieces).subarray(written);
+        written += writevSync(file, [rest]);
+      }
+    } catch (error) {
+      this.#dropTorn(file);
+      throw error;
+    }
+    this.#bytes += total;
+  }
+
+  /** Readers drop a torn record as well, so it doesn't matter if this fails. */
+  #dropTorn(file: number): void {
+    try {
+      ftruncateSync(file, this.#bytes);
+    } catch {
+      // See above.
+    }
+  }
+}
