@@ -8,6 +8,8 @@ import { readSpeechToText } from '../amd/stt/provider-file.ts';
 import type { AdminStores } from '../api/admin/admin-operations.ts';
 import { createAdminServer } from '../api/admin/admin-server.ts';
 import { createApiServer } from '../api/server.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { CallRegistry } from '../calls/life/call-registry.ts';
 import { noSuchKey } from '../calls/recording/recording-request.ts';
 import type { Captures } from '../capture/captures.ts';
 import { checkBeforeStart, checkConfiguredFiles, checkDataFolder } from '../checks/start-checks.ts';
@@ -121,15 +123,16 @@ async function openApp(environment: Environment): Promise<App> {
   const storage = await openStorage(environment);
   const node = await openNode(environment, storage);
   const events = await openEvents(environment);
-  const captures = openCaptures(environment, storage);
+  // Captures and metrics ask the registry, but we can't create it until later.
+  let registry: CallRegistry | undefined;
+  const hidesKeys = (callId: CallId): boolean => registry?.hidesKeys(callId) === true;
+  const captures = openCaptures(environment, storage, hidesKeys);
   const sip = await openSip(environment, events.connection, captures);
   const media = await openMedia(environment, sip.beyondLaptop);
 
   const sounds = openSounds(environment, storage, sip.beyondLaptop);
   const contexts = openContextStore(events.connection);
-  // We count the calls in the registry, but we can't create the registry until later.
-  let activeCalls = (): number => 0;
-  const callCount = (): number => activeCalls();
+  const callCount = (): number => registry?.size ?? 0;
   const watched = { storage, node, events, sip, callCount };
   const servers = await openServers(environment, watched);
   const metrics = openMetrics({ sip, media, servers, callCount });
@@ -149,8 +152,8 @@ async function openApp(environment: Environment): Promise<App> {
     onReleased: (callId) => captures.finish(callId),
     note: (callId, note) => captures.note(callId, note),
   });
-  activeCalls = () => calls.registry.size;
-  node.report({ calls: activeCalls });
+  registry = calls.registry;
+  node.report({ calls: callCount });
   const adminUrl = await openAdmin(environment, storage);
   const httpUrl = await openApi(environment, { ...parts, sip, media, calls, captures, servers });
 

@@ -20,7 +20,7 @@ import { CallRegistry } from '../calls/life/call-registry.ts';
 import { defaultCallLimits } from '../calls/life/call-setup.ts';
 import type { SecondLeg } from '../calls/life/call-step.ts';
 import type { MediaPort } from '../calls/media.ts';
-import type { CallOutbox, SipPort } from '../calls/ports.ts';
+import type { CallOutbox, RecordingPort, SipPort } from '../calls/ports.ts';
 import { suppressedAddressOf } from '../calls/rules/suppression.ts';
 import { CallTaking } from '../dialout/call-taking.ts';
 import { CampaignWatch } from '../dialout/campaign-watch.ts';
@@ -76,6 +76,8 @@ export type Calls = {
 /** The parts that must be open before `openCalls`. */
 export type OpenParts = OutboxNeeds & {
   readonly sounds: Sounds;
+  /** Undefined if recordings can't be encrypted. */
+  readonly recordings?: RecordingPort;
   readonly streams: StreamServices;
   readonly metrics: Metrics;
 };
@@ -121,6 +123,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       ...{ outbox: out.outbox, clock, logger, sip, media: parts.media },
       streams: createStreamPort(storage),
       sounds: parts.sounds.port,
+      ...(parts.recordings === undefined ? {} : { recordings: parts.recordings }),
       transfers: {
         ...{ sip, clock, logger, admission: secondLegs },
         storeLeg: (call, leg) => storeSecondLeg(out.outbox, call, leg),

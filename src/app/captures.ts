@@ -1,6 +1,7 @@
 // Opens the captures. A capture contains a call's SIP messages, notes and audio levels, which we
 // keep in addition to the call's events.
 
+import type { CallId } from '../calls/contract/identity.ts';
 import { matching } from '../calls/contract/schema.ts';
 import { captureSchema, readCapture, writeCaptures } from '../capture/capture-store.ts';
 import { Captures } from '../capture/captures.ts';
@@ -14,11 +15,13 @@ import type { Storage } from './storage.ts';
 export function openCaptures(
   { logger, closers }: Environment,
   { database }: Pick<Storage, 'database'>,
+  hidesKeys: (callId: CallId) => boolean,
 ): Captures {
   const captures = new Captures({
     write: (stored) => writeCaptures(database.pool, stored),
     sipCallIdOf,
     logger,
+    hidesKeys,
   });
   closers.add('captures', () => captures.flush());
   return captures;

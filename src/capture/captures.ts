@@ -40,6 +40,8 @@ export type CapturesOptions = {
   readonly write: (captures: readonly StoredCapture[]) => Promise<void>;
   readonly sipCallIdOf: (text: string) => string | undefined;
   readonly logger: Logger;
+  /** Whether key presses of the call must not be kept now. Default: they are kept. */
+  readonly hidesKeys?: (callId: CallId) => boolean;
 };
 
 /**
@@ -63,6 +65,7 @@ const audioTimeoutMs = 250;
 export class Captures implements SipCapture {
   readonly #logger: Logger;
   readonly #sipCallIdOf: CapturesOptions['sipCallIdOf'];
+  readonly #hidesKeys: (callId: CallId) => boolean;
   readonly #live = new LRUCache<CallId, Live>({ max: maxCalls });
   readonly #bySipCallId = new LRUCache<string, Owner>({ max: 2 * maxCalls });
   /** Calls that have finished since the last sweep. */
@@ -72,8 +75,9 @@ export class Captures implements SipCapture {
   #sweepTimer: NodeJS.Timeout | undefined;
   readonly #writer: Batcher<StoredCapture, undefined>;
 
-  constructor({ write, sipCallIdOf, logger }: CapturesOptions) {
+  constructor({ write, sipCallIdOf, logger, hidesKeys = () => false }: CapturesOptions) {
     this.#logger = logger;
+    this.#hidesKeys = hidesKeys;
     this.#sipCallIdOf = sipCallIdOf;
     this.#writer = new Batcher(
       async (captures) => {
@@ -97,7 +101,9 @@ export class Captures implements SipCapture {
   add(message: SipMessage): void {
     const sipCallId = this.#sipCallIdOf(message.text);
     const owner = sipCallId === undefined ? undefined : this.#bySipCallId.get(sipCallId);
-    if (owner !== undefined) this.#live.get(owner.callId)?.sip.add(message, owner.leg);
+    if (owner === undefined) return;
+    const { callId, leg } = owner;
+    this.#live.get(callId)?.sip.add(message, leg, this.#hidesKeys(callId));
   }
 
   /** Adds a note if the call is up in this process. */

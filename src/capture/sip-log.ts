@@ -33,7 +33,10 @@ export class SipLog {
   #bytes = 0;
   #left = 0;
 
-  add({ at, isOurs, transport, address, port, text }: SipMessage, leg?: number): void {
+  /** @param hidesKeys whether key presses must not be kept */
+  add(message: SipMessage, leg?: number, hidesKeys = false): void {
+    const { at, isOurs, transport, address, port } = message;
+    const text = hidesKeys ? withoutKeys(message.text) : message.text;
     const kept = this.#bytes < bodiesUpTo ? text : withoutBody(text);
     const redacted = redact(kept.slice(0, maxTextLength));
     const bytes = redacted.length + overheadBytes;
@@ -58,6 +61,18 @@ export class SipLog {
 function withoutBody(text: string): string {
   const end = text.indexOf('\r\n\r\n');
   return end < 0 ? text : text.slice(0, end + 4);
+}
+
+/**
+ * Hides the key in a SIP INFO: `Signal=5` of `application/dtmf-relay`, or else the whole body,
+ * which is the key itself in `application/dtmf`.
+ */
+export function withoutKeys(text: string): string {
+  const head = withoutBody(text);
+  const body = text.slice(head.length);
+  if (!/^INFO /i.test(text) || body.trim() === '') return text;
+  const signal = /(\bsignal\s*=\s*)[^\r\n]*/gi;
+  return head + (body.search(signal) < 0 ? '*' : body.replace(signal, '$1*'));
 }
 
 const hidden = '(not kept)';

@@ -4,6 +4,7 @@ import type { RecordingChoice } from '../calls/recording/recording-request.ts';
 import type { StreamConnect } from '../calls/stream/stream.ts';
 import { openAdminAccess } from './app-session.ts';
 import { noteDevBotCredentials } from './bot-credentials.ts';
+import { readRecording } from './calls/dial-options.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 
@@ -26,7 +27,8 @@ export async function addBot(
 ): Promise<void> {
   const { account, stream: streamId, icon } = options;
   const stream = streamChange(options);
-  const recording = recordingChange(options);
+  // The operation checks it.
+  const recording = readRecording(options.recording) as RecordingChoice | undefined;
   await using access = await openAdminAccess(context);
   const bot = await access.run('bots.add', {
     botId,
@@ -55,17 +57,6 @@ function streamChange({ streamUrl: url, streamConnect: connect }: AddBotOptions)
     ...(url === undefined ? {} : { url }),
     ...(connect === undefined ? {} : { connect }),
   };
-}
-
-/** @returns undefined if the default stays unchanged, false to remove it */
-function recordingChange({ recording }: AddBotOptions): RecordingChoice | undefined {
-  if (typeof recording !== 'string') return recording;
-  try {
-    // The operation checks it.
-    return JSON.parse(recording) as RecordingChoice;
-  } catch (error) {
-    throw new CliError('--recording must be JSON, e.g. \'{"from":"person"}\'.', { cause: error });
-  }
 }
 
 /** Prints one JSON object per line. */

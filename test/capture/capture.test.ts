@@ -53,6 +53,20 @@ describe('a secret', () => {
     expect(text).toContain('CSeq: 1 INVITE');
   });
 
+  test.each([
+    ['application/dtmf-relay', 'Signal=7\r\nDuration=160\r\n', 'Signal=*\r\nDuration=160\r\n'],
+    ['application/dtmf-relay', 'signal = #\nDuration=160', 'signal = *\nDuration=160'],
+    ['application/dtmf', '7', '*'],
+    ['application/x-keys', '4711', '*'],
+  ])('is a key of %s while keys are hidden', (type, body, kept) => {
+    const head = `INFO sip:a@b SIP/2.0\r\nCall-ID: abc\r\nContent-Type: ${type}\r\n\r\n`;
+    const log = new SipLog();
+    for (const text of [head + body, invite]) log.add(message(text), undefined, true);
+    log.add(message(head + body));
+
+    expect(log.view().messages.map(({ text }) => text)).toEqual([head + kept, invite, head + body]);
+  });
+
   test('leaves other text unchanged', () => {
     expect(redact(invite)).toBe(invite);
     const asserted = 'P-Asserted-Identity: <sip:+15551230001@192.0.2.9:5060>';

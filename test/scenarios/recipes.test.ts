@@ -100,6 +100,22 @@ describe('a recipe', { concurrent: true, timeout: 120_000 }, () => {
     });
   });
 
+  test('records with a notice', async () => {
+    await heard(async () => {
+      const output = await run('Record with a notice');
+
+      expect(output).toMatch(/playback-finished.*sound:recorded, done.*recording-started/s);
+      expect(output).toMatch(/recording-stopped.*completed/s);
+    });
+  });
+
+  test('pauses a recording while a card is keyed in', async () => {
+    const output = await run('Pause while a card is keyed in');
+
+    expect(output).toMatch(/recording-paused.*dtmf-sent +\*{4}.*recording-resumed/s);
+    expect(output.replaceAll('dtmf "$call" 4711', '')).not.toMatch(/dtmf-sent.*4711/);
+  });
+
   test("calls under Ofcom's rule", async () => {
     await heard(async () => {
       const output = await run("A campaign under Ofcom's rule");

@@ -106,7 +106,7 @@ export type Requester = {
   readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream' | 'recording'>;
   readonly app: Pick<App, 'defaultCountry' | 'bareNumbers'>;
   readonly ruleSet: ApplyingRules;
-  /** Why the key of the recording can't be used. Undefined if it can, or if there is none. */
+  /** Why the key of the recording can't be used. Undefined if it can, or without a key. */
   readonly keyProblem?: string | undefined;
 };
 

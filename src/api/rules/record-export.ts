@@ -104,6 +104,13 @@ const otherColumns = {
   connectedAt: ({ connections = [] }) => connections.map(({ at }) => at).join(' '),
   optedOutAt: ({ optedOut }) => optedOut?.at,
   optedOutBy: ({ optedOut }) => optedOut?.by,
+  announcedAt: ({ recording }) => recording?.announcedAt,
+  announcement: ({ recording }) => {
+    const { name, sha256 = '' } = recording?.announcement ?? {};
+    return name === undefined ? undefined : `${name} ${sha256}`.trim();
+  },
+  recordedFrom: ({ recording }) => recording?.startedAt,
+  recordedUntil: ({ recording }) => recording?.endedAt,
   transferredTo: ({ connections = [] }) => connections.flatMap(({ to }) => to ?? []).join(' '),
 } satisfies Readonly<Record<string, (record: Exported) => Cell>>;
 

@@ -1,5 +1,5 @@
-// The contract for recording: the command that starts, pauses, resumes and stops it, its events, and
-// the summary in the last notification and in `GET …/calls/{callId}`.
+// The contract for recording: the command that starts, pauses, resumes and stops it, its events,
+// and the summary in the last notification and in `GET …/calls/{callId}`.
 
 import { z } from 'zod';
 import { callCommand, callEvent, seconds } from '../contract/definitions.ts';

@@ -21,7 +21,7 @@ type ResolveOptions = {
 export type RecordingChecks = {
   readonly isSoundReachable: (reference: string) => boolean;
   readonly isNotifiable: (url: URL) => boolean;
-  /** Why the key of the recording can't be used. Undefined if it can, or if there is none. */
+  /** Why the key of the recording can't be used. Undefined if it can, or without a key. */
   readonly keyProblem?: string | undefined;
 };
 

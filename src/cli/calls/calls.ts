@@ -1,9 +1,10 @@
 // Declares the `offhook call`, `calls`, `context` and `notifications` commands and their options.
 
-import { type Command, Option } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { callOutcomes, callStates, interactionStatuses } from '../../calls/contract/call-words.ts';
 import { amdEventNames } from '../../calls/detection/amd-event.ts';
 import { noBeepChoices } from '../../calls/plans/plans.ts';
+import { type RecordAction, recordActions } from '../../calls/recording/recording-contract.ts';
 import { streamConnects } from '../../calls/stream/stream.ts';
 import { transferFallbacks, transferModes, transferStarts } from '../../calls/transfer/transfer.ts';
 import type { AppOptions } from '../app-session.ts';
@@ -111,6 +112,8 @@ function withPlans(command: Command): Command {
       ),
     )
     .option('--screening <sound>', 'sound to play to a call screener')
+    .option('--recording <json>', 'how the call is recorded, as in a request, or true')
+    .option('--no-recording', 'never record the call, even if the bot says so')
     .option('--bridge <target>', 'agent to connect the person to, e.g. sip:agents@pbx.example')
     .addOption(
       new Option(
@@ -217,6 +220,12 @@ function addLive(calls: Command, createContext: () => CliContext): void {
       await (await liveCommands()).pressKeys(createContext(), callId, digits, options);
     });
   addTransfer(calls, createContext);
+  withCommandOptions(calls.command('record <callId>'))
+    .description('start, pause, resume or stop the recording of the call')
+    .addArgument(new Argument('<action>').choices(recordActions))
+    .action(async (callId: string, action: RecordAction, options: LiveOptions) => {
+      await (await liveCommands()).recordCall(createContext(), callId, action, options);
+    });
   withCommandOptions(calls.command('opt-out <callId>'))
     .description('never call this person again; the call ends, unless an agent is connected')
     .action(async (callId: string, options: LiveOptions) => {

@@ -39,6 +39,8 @@ export type DialOptions = {
   readonly voicemail?: string;
   readonly ifNoBeep?: string;
   readonly screening?: string;
+  /** JSON, as in a request. False if `--no-recording` is given. */
+  readonly recording?: string | boolean;
   readonly bridge?: string;
   readonly bridgeOn?: string;
   readonly bridgeMode?: string;
@@ -80,9 +82,24 @@ export function dialRequest(
     stream: buildStream(options),
     voicemail: buildVoicemail(options),
     screening: options.screening === undefined ? undefined : { play: options.screening },
+    recording: readRecording(options.recording),
     bridge: buildBridge(options),
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+/**
+ * Reads `--recording`, which the gateway checks.
+ *
+ * @returns undefined if the option isn't given
+ */
+export function readRecording(text: string | boolean | undefined): unknown {
+  if (typeof text !== 'string') return text;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CliError('--recording must be JSON, e.g. \'{"from":"person"}\'.', { cause: error });
+  }
 }
 
 function buildConsent({ consent: basis, consentAt }: DialOptions) {

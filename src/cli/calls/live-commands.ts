@@ -1,6 +1,7 @@
-// Implements `offhook calls play`, `stop`, `dtmf`, `stream`, `transfer`, `opt-out` and `hangup`,
-// which control a call while it's up. The results appear in the call's timeline.
+// Implements `offhook calls play`, `stop`, `dtmf`, `stream`, `transfer`, `record`, `opt-out` and
+// `hangup`, which control a call while it's up. The results appear in the call's timeline.
 
+import type { RecordAction } from '../../calls/recording/recording-contract.ts';
 import { withoutQuery } from '../../calls/stream/stream-members.ts';
 import { type AppOptions, withGateway } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
@@ -95,6 +96,15 @@ export async function transferCall(
     headers: header.length === 0 ? undefined : readHeaders(header),
   };
   await send(context, callId, options, command, `transferring to ${target}`);
+}
+
+export async function recordCall(
+  context: CliContext,
+  callId: string,
+  action: RecordAction,
+  options: LiveOptions,
+): Promise<void> {
+  await send(context, callId, options, { command: 'record', action }, `recording: ${action}`);
 }
 
 export async function optOut(
