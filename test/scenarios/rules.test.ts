@@ -101,7 +101,9 @@ test('the commands of the page work as written', async () => {
   expect(stdout).toMatch(/\ndefault {2}version \d+/);
   expect(stdout).toMatch(/\npermitted \(default \d+; America\/New_York\)\n/);
   expect(stdout).toContain('"until": "24:00"');
-  expect(stdout).toMatch(/\nremoved default\n$/);
+  expect(stdout).toContain('\nremoved default\n');
+  expect(stdout).toMatch(/\nnot permitted: attempts, not before .*\n/);
+  expect(stdout).toMatch(/\nnot permitted: rest, not before .*\n/);
 });
 
 test('a change applies to the next request', async () => {

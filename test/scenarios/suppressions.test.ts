@@ -6,6 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { forSuite } from '../support/opened.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { startStreamRig } from '../support/streams/stream-rig.ts';
+import { makeWav, sine } from '../support/wav.ts';
 
 const rig = forSuite(startStreamRig);
 afterEach(async () => {
@@ -103,5 +104,32 @@ describe('a suppression', () => {
     });
     expect(await rig.endOf(callId)).toMatchObject({ transfer: { outcome: 'not-permitted' } });
     expect([waiting.isCalled(), callee.isBeingReferred]).toEqual([false, false]);
+  });
+});
+
+describe('a key that opts out', () => {
+  test('ends the call after its sound, and the next call is not dialled', async () => {
+    const { gateway, receiver } = rig.laptop;
+    await gateway.dialer.addSound('goodbye', makeWav({ samples: [sine(1_000, 8_000, 200)] }));
+    const { callee, callId } = await rig.call(null, {
+      ...{ optOutKey: '9', optOutSound: 'sound:goodbye' },
+    });
+    await callee.answer();
+    await eventually(() => rig.typesOf(callId).includes('answered'), 'the call is up');
+
+    callee.press(9);
+    await callee.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({ outcome: 'completed', optedOut: true });
+    expect(rig.typesOf(callId).filter((type) => /^(opted|playback|completed)/.test(type))).toEqual([
+      ...['opted-out', 'playback-started', 'playback-finished', 'completed'],
+    ]);
+    const ofCall = () => receiver.received.filter(({ body }) => body['callId'] === callId);
+    await eventually(() => ofCall().at(-1)?.body['optedOut'] === true, 'the last notification');
+
+    const silent = await StreamCallee.waiting();
+    const next = await rig.laptop.dial(silent.target.replace('agent', 'callee'), { stream: null });
+    expect(await rig.endOf(next.callId)).toMatchObject(refused);
+    expect(silent.isCalled()).toBe(false);
   });
 });
