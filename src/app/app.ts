@@ -29,6 +29,7 @@ import type { MediaStatistics } from '../media/media-messages.ts';
 import { createMediaPort, type MediaGateway } from '../media/media-port.ts';
 import { addressProblem } from '../media/rtp/rtp-sockets.ts';
 import { createDeadLetters } from '../notifier/dead-letters.ts';
+import { createRecordingThread } from '../recording/thread-handle.ts';
 import { publicServers } from '../servers/server-line.ts';
 import { createPersonRemoval } from '../store/rules/person-removal.ts';
 import type { CallWatcher } from '../terminal/call-lines.ts';
@@ -356,7 +357,13 @@ async function openMedia(
   if (problem !== undefined) throw new Error(`MEDIA_HOST cannot be used: ${problem}`);
   const { allowedNetworks, bufferBytes } = config.streams;
   const streams = { bufferBytes, allowedNetworks: networksOpenTo(allowedNetworks, beyondLaptop) };
-  const port = createMediaPort({ ...config.media, streams, detectorData: speechToText, logger });
+  const { spool } = config.recording;
+  const recording = createRecordingThread({ spool, ownerId: config.ownerId, logger });
+  // The media workers pass on the last audio when they close.
+  closers.add('recording thread', () => recording.stop());
+  const port = createMediaPort({
+    ...{ ...config.media, streams, detectorData: speechToText, recording, logger },
+  });
   closers.add('media', () => port[Symbol.asyncDispose]());
   if (!(await port.ready())) throw new Error('the media workers did not start');
   return {
