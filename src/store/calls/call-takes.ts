@@ -17,6 +17,7 @@ import type {
 import type { RuleName } from '../../calls/rules/rule-words.ts';
 import type { Permits } from '../rules/permits.ts';
 import { type CallColumns, callColumns, toAcceptedCall } from './call-rows.ts';
+import { giveBackStarts, type MovedStarts, type TakenStarts } from './unused-starts.ts';
 
 // `offset 0` makes the planner look up each call by its key. Otherwise it would read all calls,
 // because it assumes that the function returns a thousand rows.
@@ -131,7 +132,20 @@ type TakenRow =
       readonly published_event_sequence: number | null;
       readonly is_ruled: boolean;
     })
-  | { readonly call_id: null; readonly took_ms: number; readonly retry_in_ms: number | null };
+  | LastRow;
+
+type LastRow = {
+  readonly call_id: null;
+  readonly took_ms: number;
+  readonly retry_in_ms: number | null;
+  /** What the trunk's clock shows now. Null if the trunk has no limits, or nothing was taken. */
+  readonly next_start: string | null;
+};
+
+type Verdicts = Awaited<ReturnType<Permits['decide']>>;
+
+/** What was taken, before the check by the calling rules. `starts` is undefined without a pace. */
+type Claimed = { readonly taken: Taken; readonly starts?: TakenStarts };
 
 type SweepRow =
   | { readonly kind: 'waiting'; readonly trunk: string | null; readonly count: number }
@@ -145,7 +159,7 @@ type SweepRow =
 
 export function createCallTakes(pool: Pool, ownerId: string, permits: Permits): CallTakes {
   return {
-    take: async (request) => await withPermits(permits, await take(pool, ownerId, request)),
+    take: async (request) => await withPermits(pool, permits, await take(pool, ownerId, request)),
     async nextStart(trunk, intervalMs) {
       const { rows } = await pool.query<{ start_in_ms: number; took_ms: number }>({
         name: 'advance a trunk',
@@ -174,7 +188,7 @@ export function createCallTakes(pool: Pool, ownerId: string, permits: Permits): 
   };
 }
 
-async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<Taken> {
+async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<Claimed> {
   const { takeId, isRepeated, source, wanted, horizonMs, limits } = request;
   const rate = limits?.callsPerSecond;
   const intervalMs = rate === undefined ? 0 : 1_000 / rate;
@@ -188,10 +202,7 @@ async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<
   });
   const grants: Grant[] = [];
   for (const row of rows) {
-    if (row.call_id === null) {
-      const taken = { grants, tookMs: row.took_ms };
-      return row.retry_in_ms === null ? taken : { ...taken, retryInMs: row.retry_in_ms };
-    }
+    if (row.call_id === null) return toClaimed(grants, row, { trunk: source, intervalMs });
     grants.push({
       call: { ...toAcceptedCall(row), ...(row.is_ruled ? { isRuled: true } : {}) },
       startInMs: row.start_in_ms,
@@ -201,23 +212,53 @@ async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<
   throw new Error('a take ended without its last row');
 }
 
+function toClaimed(
+  grants: readonly Grant[],
+  { took_ms: tookMs, retry_in_ms: retryInMs, next_start: nextStart }: LastRow,
+  { trunk, intervalMs }: { readonly trunk: CallSource; readonly intervalMs: number },
+): Claimed {
+  const taken = { grants, tookMs, ...(retryInMs === null ? {} : { retryInMs }) };
+  if (trunk === undefined || nextStart === null || intervalMs === 0) return { taken };
+  return { taken, starts: { trunk, intervalMs, nextStart } };
+}
+
 /** Removes the calls that have to wait for a calling rule, and marks those that a rule refuses. */
-async function withPermits(permits: Permits, taken: Taken): Promise<Taken> {
+async function withPermits(
+  pool: Pool,
+  permits: Permits,
+  { taken, starts }: Claimed,
+): Promise<Taken> {
   const ruled = taken.grants.flatMap(({ call }) => (call.isRuled === true ? [call] : []));
   if (ruled.length === 0) return taken;
   const askedAtMs = performance.now();
   const verdicts = await permits.decide(ruled);
+  const calls = taken.grants.map((grant) => ({ grant, isDialled: isDialled(grant, verdicts) }));
+  const moved = starts === undefined ? nothingMoved : await giveBackStarts(pool, starts, calls);
   // Starts are relative to the end of the answer, and the check is part of the work for it.
   const checkMs = performance.now() - askedAtMs;
   const grants = taken.grants.flatMap((grant): readonly Grant[] => {
-    const later = { ...grant, startInMs: grant.startInMs - checkMs };
-    if (grant.call.isRuled !== true) return [later];
-    const verdict = verdicts.get(grant.call.callId);
+    const { call, startInMs } = grant;
+    const earlierMs = moved.earlierMs.get(call.callId) ?? 0;
+    const later = { ...grant, startInMs: startInMs - earlierMs - checkMs };
+    if (call.isRuled !== true) return [later];
+    const verdict = verdicts.get(call.callId);
     if (verdict === undefined) return [];
     if ('rule' in verdict) return [{ ...later, refusal: verdict }];
-    return [{ ...later, call: { ...grant.call, ...verdict } }];
+    return [{ ...later, call: { ...call, ...verdict } }];
   });
-  return { ...taken, grants, tookMs: taken.tookMs + checkMs };
+  const { retryInMs } = taken;
+  return {
+    ...{ grants, tookMs: taken.tookMs + checkMs },
+    ...(retryInMs === undefined ? {} : { retryInMs: Math.max(0, retryInMs - moved.regainedMs) }),
+  };
+}
+
+const nothingMoved: MovedStarts = { earlierMs: new Map(), regainedMs: 0 };
+
+function isDialled({ call }: Grant, verdicts: Verdicts): boolean {
+  if (call.isRuled !== true) return true;
+  const verdict = verdicts.get(call.callId);
+  return verdict !== undefined && !('rule' in verdict);
 }
 
 /**

@@ -8,7 +8,8 @@ import { ruledAccountsLock } from '../rules/ruled-accounts.ts';
 /**
  * Returns the calls that this process claimed with take `for_take`. If there hasn't been such a
  * take yet, claims the calls that have waited longest. The last row doesn't contain a call. It says
- * when more calls can be taken, and how long the server worked. The process numbers its takes so
+ * when more calls can be taken, how long the server worked, and what the trunk's clock shows now, so
+ * that starts can be given back (`../calls/unused-starts.ts`). The process numbers its takes so
  * that it can repeat a take after a lost response. The trunk's clock row is only locked while the
  * server is working, never while a node is deciding.
  */
@@ -21,7 +22,7 @@ create function take_calls(for_take integer, is_repeated boolean, for_owner text
   horizon_ms double precision, interval_ms double precision, most_up integer)
 returns table (start_in_ms double precision, retry_in_ms double precision, took_ms double precision, call_id text,
   sid text, conversation_id text, account_id text, app_id text, bot_id text, accepted_at timestamptz, request jsonb,
-  is_ruled boolean)
+  is_ruled boolean, next_start text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -51,7 +52,7 @@ begin
     if for_take = known then
       return query select extract(epoch from coalesce(s.start_at, first_at) - clock_timestamp())::double precision * 1000,
         null::double precision, null::double precision, c.call_id, c.sid, c.conversation_id, c.account_id, c.app_id, c.bot_id,
-        c.accepted_at, c.request, c.account_id = any(ruled)
+        c.accepted_at, c.request, c.account_id = any(ruled), null::text
       from calls c left join trunk_slots s on s.leg_id = c.call_id
       where c.call_id = any(held) and c.owner_id = for_owner and c.ended_at is null
       order by c.accepted_at, c.call_id;
@@ -100,12 +101,12 @@ begin
     )
     select extract(epoch from first_at - clock_timestamp())::double precision * 1000 + number * interval_ms,
       null::double precision, null::double precision, call_id, sid, conversation_id, account_id, app_id, bot_id, accepted_at,
-      request, account_id = any(ruled)
+      request, account_id = any(ruled), null::text
     from numbered order by number;
     get diagnostics taken = row_count;
     if is_limited and taken > 0 then
       update trunk_pacing set next_start_at = first_at + taken * interval_ms * interval '1 millisecond'
-      where trunk = of_source;
+      where trunk = of_source returning next_start_at::text into next_start;
     end if;
     -- All that was asked for: there may be more.
     if taken = most then

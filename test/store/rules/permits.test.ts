@@ -120,6 +120,38 @@ describe.each(databaseKinds)('calling rules on %s', (kind) => {
     expect(grants[1]?.refusal?.notBefore).toEqual(new Date(now.getTime() + 24 * hourMs));
   });
 
+  test.each(['wait', 'fail'] as const)(
+    'give back the start of a call that has to %s',
+    async (otherwise) => {
+      const windows = [{ days: 'mon-sun', from: '00:00', until: '12:00' }];
+      await rule({ hours: { zones: 'Asia/Tokyo', windows, otherwise } }, 'mornings');
+      now = new Date('2026-03-01T10:00:00Z');
+      const asleep = { request: { rules: 'mornings' } } as const;
+      await accept(asleep);
+      const first = await accept();
+      await accept(asleep);
+      const second = await accept();
+      takeId += 1;
+      const ask = { takeId, isRepeated: false, wanted: 50, horizonMs: 200 };
+
+      const taken = await node('a/1').take({
+        ...{ ...ask, source: 'sandbox', limits: { callsPerSecond: 20 } },
+      });
+
+      const dialled = taken.grants.filter(({ refusal }) => refusal === undefined);
+      const ids = dialled.map(({ call }) => call.callId);
+      expect(ids).toEqual([first.callId, second.callId]);
+      const { rows } = await rig.database.pool.query<{ gap: number }>(
+        `select round(extract(epoch from lead(at) over (order by at) - at) * 1000)::integer as gap from (
+           select start_at as at from trunk_slots where call_id = any($1)
+           union all select next_start_at from trunk_pacing where trunk = 'sandbox') as starts
+         order by at`,
+        [ids],
+      );
+      expect(rows.map(({ gap }) => gap)).toEqual([50, 50, null]);
+    },
+  );
+
   test('permit one of many calls to a number that nodes take concurrently', async () => {
     await rule(once);
     for (let index = 0; index < 12; index += 1) await accept({ number: `1415555010${index % 3}` });
