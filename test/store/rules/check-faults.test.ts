@@ -30,7 +30,7 @@ describe.each(databaseKinds)('a check that breaks off on %s', (kind) => {
   const accept = async (number: string, campaign: string): Promise<AcceptedCall> => {
     const base = acceptedCall({ acceptedAt: new Date() });
     const target = { kind: 'tel', number } as const;
-    const machineDetection = 'enabled' as const;
+    const machineDetection = 'detect' as const;
     const call = { ...base, request: { ...base.request, target, campaign, machineDetection } };
     await rig.ledger.accept(call, {});
     return call;
