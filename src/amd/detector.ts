@@ -14,9 +14,9 @@ export type Detector = {
    * Processes the next 20 ms since the 200 OK: 160 samples at 8 kHz. If the frame never arrived
    * (`lost`), we ignore its content but still count its time. `sentPower` is the power of the audio
    * that we sent in the previous 20 ms (full scale is 1). Only a recogniser listens to `heard`, the
-   * frame with losses concealed. Default: `frame`. `unheardMs` is audio that we didn't hear
-   * because we were late, before this frame or in its place. Default: 0. Returns the events for this
-   * frame. There usually aren't any, and there never are after `done`. Never throws.
+   * frame with losses concealed. Default: `frame`. `unheardMs` is audio that we didn't hear because
+   * we were late, before this frame or in its place. Default: 0. Returns the events for this frame.
+   * There usually aren't any, and there never are after `done`. Never throws.
    */
   push(
     frame: Int16Array,

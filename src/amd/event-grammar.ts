@@ -13,7 +13,7 @@ import { frameMs } from './frame.ts';
 import { type SettlingPhrase, type Transcription, withSecondOpinion } from './stt/transcription.ts';
 import type { ToneFound } from './tones/tone-detector.ts';
 import { Unheard } from './unheard.ts';
-import { decide, isHello, type Verdict } from './verdict.ts';
+import { decide, isHello, type Verdict, type VerdictSettings } from './verdict.ts';
 import type { Utterance } from './voice/utterance.ts';
 
 /**
@@ -42,6 +42,8 @@ const maxGreetingMs = 60_000;
  * has failed.
  */
 const timesPostponed = 2;
+/** The words that a threshold counts are those of the first voice. */
+const afterScreening: VerdictSettings = {};
 const toneConfidence = 0.95;
 const phraseConfidence = 0.95;
 const machineToneReasons: Readonly<Record<ToneFound['kind'], string>> = {
@@ -243,7 +245,7 @@ function machineTone(found: ToneFound, utterance: Utterance | undefined, step: S
 
 function verdictOn(utterance: Utterance | undefined, step: Step): Phase | undefined {
   if (utterance === undefined) return undefined;
-  const verdict = heardVerdict(utterance, step.settings.thresholdWordCount, step);
+  const verdict = heardVerdict(utterance, step.settings, step);
   if (verdict === undefined) return undefined;
   const { who, reason, confidence } = verdict;
   const evidence = { reason, confidence, ...spoken(utterance) };
@@ -260,10 +262,10 @@ function verdictOn(utterance: Utterance | undefined, step: Step): Phase | undefi
 /** Returns the verdict, unless it rests on silence of which too much went unheard. */
 function heardVerdict(
   utterance: Utterance,
-  thresholdWordCount: number | undefined,
+  settings: VerdictSettings,
   step: Step,
 ): Verdict | undefined {
-  const verdict = decide(utterance, thresholdWordCount);
+  const verdict = decide(utterance, settings);
   return verdict?.who === 'human' && step.unheard.makesSilenceDoubtful ? undefined : verdict;
 }
 
@@ -381,7 +383,7 @@ function screened(phase: Phase, heard: Believed, step: Step): Phase {
   const verdict =
     utterance === undefined || heard.tonePending
       ? undefined
-      : heardVerdict(utterance, undefined, step);
+      : heardVerdict(utterance, afterScreening, step);
   if (verdict?.who === 'human') return stopped(step, 'human-after-screening', utterance);
   if (verdict?.who === 'machine') return stopped(step, 'machine-after-screening', utterance);
   return step.elapsedMs >= maxGreetingMs ? stopped(step, 'nobody-after-screening') : phase;

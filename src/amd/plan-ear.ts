@@ -73,7 +73,7 @@ export class PlanEar {
     this.#forgottenMs = Math.min(this.#forgottenMs, speechMs);
     this.speechMs = speechMs - this.#forgottenMs;
     this.pauseMs = utterance?.pauseMs ?? 0;
-    this.who = utterance === undefined ? undefined : decide(utterance, undefined)?.who;
+    this.who = utterance === undefined ? undefined : decide(utterance, {})?.who;
     if (this.#forgottenMs > 0 && this.#grammar.done) this.#restart();
   }
 }

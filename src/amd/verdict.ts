@@ -3,6 +3,7 @@
 // apply any other rule. This file has no clock and emits no events. Instead, `event-grammar.ts`
 // counts the frames and asks for a verdict.
 
+import type { AmdSettings } from '../calls/call-types.ts';
 import type { Utterance } from './voice/utterance.ts';
 
 export type Verdict = {
@@ -53,26 +54,32 @@ const maxWordlessMs = 7_000;
 const maxPausedMs = 4_000;
 const fullStopMs = 600;
 
+/** The part of a call's settings that the verdict depends on. */
+export type VerdictSettings = Pick<AmdSettings, 'thresholdWordCount' | 'personAfterSilenceMs'>;
+
 /** @returns undefined if it's too early to decide */
-export function decide(
-  utterance: Utterance,
-  thresholdWordCount: number | undefined,
-): Verdict | undefined {
-  if (thresholdWordCount === undefined) {
-    if (isOffer(utterance)) return humanByNow(utterance);
-    return machineSoFar(utterance) ?? humanByNow(utterance);
+export function decide(utterance: Utterance, settings: VerdictSettings): Verdict | undefined {
+  const { thresholdWordCount, personAfterSilenceMs = 0 } = settings;
+  const isFinished = hasWaited(utterance, personAfterSilenceMs);
+  if (thresholdWordCount !== undefined) {
+    const isLong = utterance.words >= thresholdWordCount;
+    if (isLong) return { who: 'machine', reason: 'word-count', confidence: 1 };
+    return isFinished ? { who: 'human', reason: 'word-count', confidence: 1 } : undefined;
   }
-  const { words } = utterance;
-  if (words >= thresholdWordCount) return { who: 'machine', reason: 'word-count', confidence: 1 };
-  return hasWaited(utterance) ? { who: 'human', reason: 'word-count', confidence: 1 } : undefined;
+  const isMachine = isOffer(utterance) ? undefined : machineSoFar(utterance, settings);
+  return isMachine ?? (isFinished ? human(utterance) : undefined);
 }
 
 // Each confidence is the share of our recordings for which that reason led to the right verdict,
 // including the noisy, encoded and truncated recordings.
 
-function machineSoFar(utterance: Utterance): Verdict | undefined {
+function machineSoFar(utterance: Utterance, settings: VerdictSettings): Verdict | undefined {
   if (isHardlySpeech(utterance)) return undefined;
-  const { spanMs, speechMs, words, longestGapMs } = utterance;
+  const { speechMs, words, longestGapMs } = utterance;
+  // While the verdict takes its time, a person says hello, waits, and says hello again. That wait
+  // isn't part of a long greeting.
+  const isPatient = settings.personAfterSilenceMs !== undefined;
+  const spanMs = utterance.spanMs - (isPatient ? utterance.waitedMs : 0);
   if (spanMs >= maxPersonMs) return machine('long-greeting', 0.97);
   if (speechMs >= maxPersonSpeechMs) return machine('dense-speech', 0.95);
   if (words >= maxWords) return machine('many-words', 0.9);
@@ -93,8 +100,7 @@ function machine(reason: string, confidence: number): Verdict {
   return { who: 'machine', reason, confidence };
 }
 
-function humanByNow(utterance: Utterance): Verdict | undefined {
-  if (!hasWaited(utterance)) return undefined;
+function human(utterance: Utterance): Verdict {
   const beyondMs = utterance.spanMs - shortGreetingMs;
   if (beyondMs <= 0) return { who: 'human', reason: 'short-greeting', confidence: 0.93 };
   if (isOffer(utterance)) return { who: 'human', reason: 'greeting-then-silence', confidence: 0.9 };
@@ -105,8 +111,9 @@ function humanByNow(utterance: Utterance): Verdict | undefined {
   return { who: 'human', reason: 'greeting-then-silence', confidence };
 }
 
-function hasWaited(utterance: Utterance): boolean {
-  return utterance.pauseMs >= waitMs(utterance) && !utterance.beginning;
+function hasWaited(utterance: Utterance, personAfterSilenceMs: number): boolean {
+  if (utterance.beginning) return false;
+  return utterance.pauseMs >= Math.max(waitMs(utterance), personAfterSilenceMs);
 }
 
 /**

@@ -36,6 +36,8 @@ export type AmdSettings = {
   readonly timers: AmdTimers;
   /** If set, a greeting with at least this many words is taken for a machine's. */
   readonly thresholdWordCount?: number;
+  /** Set if the request asks for `careful` detection: the verdict "human" needs this silence. */
+  readonly personAfterSilenceMs?: number;
   /**
    * Set if the call should leave a message. In that case, the search for the tone ends once the
    * machine has been silent for this long, rather than `toneTimeoutMs` after the answer.

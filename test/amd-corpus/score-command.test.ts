@@ -76,7 +76,7 @@ test('gives each kind of recording its own figures without classes', async () =>
   const lines = await score('file,label,kind\nperson.wav,human,real\ndeep/machine.wav,machine,x\n');
 
   expect(lines).toContainEqual(
-    expect.stringMatching(/^human: real +100\.0 % +\(1\/1\) +21–100 %$/),
+    expect.stringMatching(/^human: real +100\.0 % +\(1\/1\) +21–100 % +1 of 1$/),
   );
   expect(lines).toContainEqual(expect.stringMatching(/^machine: x +100\.0 % +\(1\/1\)/));
 });

@@ -166,6 +166,7 @@ test('each class has figures of its own if the manifest names classes', () => {
       label: 'human',
       name: 'hello',
       right: { count: 1, of: 2 },
+      rightAtFirst: { count: 1, of: 2 },
       beepsFound: { count: 0, of: 0 },
       falseBeeps: { count: 0, of: 2 },
     },
@@ -173,6 +174,7 @@ test('each class has figures of its own if the manifest names classes', () => {
       label: 'machine',
       name: 'greeting',
       right: { count: 1, of: 1 },
+      rightAtFirst: { count: 1, of: 1 },
       beepsFound: { count: 0, of: 1 },
       falseBeeps: { count: 0, of: 1 },
     },
@@ -190,6 +192,26 @@ test.each([
 
   expect(interval.low).toBeCloseTo(low, 3);
   expect(interval.high).toBeCloseTo(high, 3);
+});
+
+test('counts the machines that were first called people, and how long', () => {
+  const corrected = {
+    ...judged('machine', []),
+    events: [
+      { event: 'amd_human_detected', elapsedMs: 1_500, reason: 'x' },
+      { event: 'amd_tone_detected', elapsedMs: 4_000, reason: 'x', corrects: 'amd_human_detected' },
+    ],
+  } as const;
+  const missed = judged('machine', [['amd_human_detected', 900]]);
+  const { machinesFirstCalledHuman, correctionMs, machinesKnown } = summarise([
+    { ...corrected, verdict: 'machine' },
+    { ...missed, verdict: 'human' },
+    judged('machine', [['amd_machine_detected', 3_000]]),
+  ]);
+
+  expect(machinesFirstCalledHuman).toEqual({ count: 2, of: 3 });
+  expect(correctionMs).toEqual({ count: 1, median: 2_500, p95: 2_500 });
+  expect(machinesKnown).toEqual({ count: 2, of: 3 });
 });
 
 test('words are compared after the last word', () => {

@@ -78,6 +78,7 @@ describe('a detector that fails', () => {
       spanMs: 400,
       pauseMs,
       longestGapMs: 0,
+      waitedMs: 0,
       beginning: false,
       syllables: 1,
       words: 1,

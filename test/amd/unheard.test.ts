@@ -9,8 +9,8 @@ import { defaultSettings } from './listen.ts';
 function heard(pauseMs: number | undefined): Heard {
   const nothingElse = { found: undefined, tonePending: false, toneHz: 0, ending: undefined };
   if (pauseMs === undefined) return { utterance: undefined, ...nothingElse };
-  const spoken = { speechMs: 400, onsetMs: 0, spanMs: 400, longestGapMs: 0, bursts: 1 };
-  const utterance = { ...spoken, pauseMs, beginning: false, syllables: 1, words: 1 };
+  const spoken = { speechMs: 400, onsetMs: 0, spanMs: 400, longestGapMs: 0, waitedMs: 0 };
+  const utterance = { ...spoken, pauseMs, beginning: false, bursts: 1, syllables: 1, words: 1 };
   return { utterance, ...nothingElse };
 }
 

@@ -116,6 +116,9 @@ describe('the output', () => {
 
     const strict = await amd([join(folder, 'person.wav')], { thresholdWordCount: '1' });
     expect(strict.out[0]).toContain('→ machine');
+
+    const careful = await amd([join(folder, 'person.wav')], { detection: 'careful' });
+    expect(careful.out.join('\n')).toMatch(/human .*2\.50 s of silence/);
   });
 
   test.each<[Partial<AmdOptions>, string]>([

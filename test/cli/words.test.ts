@@ -76,6 +76,7 @@ describe('a dial-out request', () => {
         metadata: '{"a":1}',
         header: ['X-A: b: c', 'X-D:e'],
         timer: ['toneTimeoutMs=500'],
+        detection: 'careful',
         thresholdWordCount: '6',
         notifyEvents: 'ringing, transfer-*',
       }),
@@ -85,6 +86,7 @@ describe('a dial-out request', () => {
       metadata: { a: 1 },
       notifyHeaders: { 'X-A': 'b: c', 'X-D': 'e' },
       timers: { toneTimeoutMs: 500 },
+      detection: 'careful',
       thresholdWordCount: 6,
       notifyEvents: ['ringing', 'transfer-*'],
     });

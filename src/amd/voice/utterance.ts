@@ -26,6 +26,8 @@ export type Utterance = {
   readonly pauseMs: number;
   /** The longest pause so far within what has been said. */
   readonly longestGapMs: number;
+  /** Total of the pauses so far in which the speaker seems to have waited for an answer. */
+  readonly waitedMs: number;
   /** True if there's a sound that may still turn out to be speech. */
   readonly beginning: boolean;
   readonly syllables: number;
@@ -80,6 +82,8 @@ const supersededDb = 12;
  */
 const syllablesPerWord = 1.3;
 const maxConcealedMs = 60;
+/** Somebody who pauses for this long is waiting for an answer. */
+const answerExpectedMs = 1_000;
 
 type Said = { -readonly [Member in keyof Utterance]: Utterance[Member] };
 
@@ -88,7 +92,10 @@ type Tracking = {
   readonly burst: Burst;
   readonly said: Said;
   /** The values from before this burst. We restore them if the burst turns out not to be speech. */
-  readonly before: Pick<Said, 'speechMs' | 'onsetMs' | 'longestGapMs' | 'bursts' | 'syllables'> & {
+  readonly before: Pick<
+    Said,
+    'speechMs' | 'onsetMs' | 'longestGapMs' | 'waitedMs' | 'bursts' | 'syllables'
+  > & {
     lastMs: number;
     loudestDbfs: number;
   };
@@ -149,6 +156,7 @@ function newTracking(): Tracking {
       spanMs: 0,
       pauseMs: 0,
       longestGapMs: 0,
+      waitedMs: 0,
       beginning: false,
       syllables: 0,
       words: 0,
@@ -158,6 +166,7 @@ function newTracking(): Tracking {
       speechMs: 0,
       onsetMs: 0,
       longestGapMs: 0,
+      waitedMs: 0,
       bursts: 0,
       syllables: 0,
       lastMs: 0,
@@ -214,13 +223,14 @@ function accept(tracking: Tracking, voice: Voice): void {
   before.speechMs = said.speechMs;
   before.onsetMs = said.onsetMs;
   before.longestGapMs = said.longestGapMs;
+  before.waitedMs = said.waitedMs;
   before.bursts = said.bursts;
   before.lastMs = lastMs;
   before.loudestDbfs = loudestDbfs;
   if (said.bursts > 0 && burst.loudnessDbfs > loudestDbfs + supersededDb) forget(tracking);
   const startMs = nowMs - burst.lengthMs;
   if (said.bursts === 0) said.onsetMs = startMs;
-  else said.longestGapMs = Math.max(said.longestGapMs, startMs - lastMs);
+  else addGap(said, startMs - lastMs);
   said.bursts += 1;
   // The current frame is added elsewhere.
   said.speechMs += burst.speechMs - (voice.speech ? frameMs : 0);
@@ -228,11 +238,17 @@ function accept(tracking: Tracking, voice: Voice): void {
   burst.accepted = true;
 }
 
+function addGap(said: Said, gapMs: number): void {
+  said.longestGapMs = Math.max(said.longestGapMs, gapMs);
+  if (gapMs >= answerExpectedMs) said.waitedMs += gapMs;
+}
+
 function undoAccept(tracking: Tracking): void {
   const { said, before, syllables } = tracking;
   said.speechMs = before.speechMs;
   said.onsetMs = before.onsetMs;
   said.longestGapMs = before.longestGapMs;
+  said.waitedMs = before.waitedMs;
   said.bursts = before.bursts;
   tracking.lastMs = before.lastMs;
   tracking.loudestDbfs = before.loudestDbfs;
@@ -243,6 +259,7 @@ function forget({ said, syllables }: Tracking): void {
   said.bursts = 0;
   said.speechMs = 0;
   said.longestGapMs = 0;
+  said.waitedMs = 0;
   syllables.restart(0);
 }
 

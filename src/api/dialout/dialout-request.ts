@@ -13,6 +13,7 @@ import {
   type UnknownMembers,
   unknownMembers,
 } from '../../calls/contract/misspellings.ts';
+import { paceSettings } from '../../calls/detection/detection-members.ts';
 import type { DialoutRemarks, RoutePlanner, SubmittedRequest } from '../../calls/dialout-ports.ts';
 import { optOutErrors } from '../../calls/opt-out/opt-out-members.ts';
 import {
@@ -282,6 +283,7 @@ function toRequest(
     machineDetection: wanted.machineDetection,
     amd: {
       timers: wanted.timers,
+      ...paceSettings(wanted.detection),
       ...(thresholdWordCount === undefined ? {} : { thresholdWordCount }),
       ...(callControlParameter === undefined ? {} : { speechToText: callControlParameter }),
     },

@@ -10,6 +10,7 @@ import { ignoredMembers } from '../../calls/contract/misspellings.ts';
 import { eventSelectors, typesSelectedBy } from '../../calls/contract/notify-events.ts';
 import { timestamp } from '../../calls/contract/timestamp.ts';
 import { amdEventNames } from '../../calls/detection/amd-event.ts';
+import { detectionMember } from '../../calls/detection/detection-members.ts';
 import { maxHeldQueueTimeoutMs, maxRingTimeoutMs } from '../../calls/dialout-limits.ts';
 import { optOutMembers } from '../../calls/opt-out/opt-out-members.ts';
 import { screeningMember, voicemailMember } from '../../calls/plans/plan-members.ts';
@@ -201,6 +202,7 @@ export const dialoutSchema = z
       .describe(
         '`disconnect`: hang up on a machine; `detect`: report the result and continue the call; `disabled`: no detection. Also accepted as `machinedetection`',
       ),
+    detection: detectionMember,
     thresholdWordCount: z
       .number()
       .int()

@@ -4,13 +4,14 @@
 import { writeFile } from 'node:fs/promises';
 import { timersSchema } from '../../api/dialout/dialout-schema.ts';
 import type { AmdSettings } from '../../calls/call-types.ts';
+import { type DetectionPace, paceSettings } from '../../calls/detection/detection-members.ts';
 import { readTimers } from '../calls/dial-options.ts';
 import type { CliContext } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';
 import { talkTime } from '../picked-up.ts';
 import { findRecordings, readRecording } from './amd-files.ts';
-import { eventLine, plural, seconds } from './amd-lines.ts';
-import { listenTo, verdictFrom } from './amd-listen.ts';
+import { eventLine, firstVerdictNote, plural, seconds } from './amd-lines.ts';
+import { firstVerdictFrom, listenTo, verdictFrom } from './amd-listen.ts';
 import type { Plotted } from './amd-plot.ts';
 import { maxRecordingMs, type Recording, readWav } from './amd-wav.ts';
 
@@ -20,6 +21,7 @@ export type AmdOptions = {
   readonly quiet?: boolean;
   readonly channel: string;
   readonly thresholdWordCount?: string;
+  readonly detection?: DetectionPace;
   readonly timer: readonly string[];
 };
 
@@ -122,12 +124,13 @@ function show(
       atMs: evidence.elapsedMs,
       ...evidence,
     }));
-    print(JSON.stringify({ file, verdict, events: lines }));
+    const { verdict: firstVerdict } = firstVerdictFrom(events);
+    print(JSON.stringify({ file, verdict, firstVerdict, events: lines }));
     return;
   }
   if (quiet === true) return;
   const cut = durationMs >= maxRecordingMs ? ', the rest ignored' : '';
-  print(`${file}  ${seconds(durationMs)}${cut}  → ${verdict}`);
+  print(`${file}  ${seconds(durationMs)}${cut}  → ${verdict}${firstVerdictNote(events)}`);
   for (const event of events) print(eventLine(event));
 }
 
@@ -145,7 +148,7 @@ async function writePlot({ note }: Output, path: string, plotted: Plotted[]): Pr
 }
 
 export function settingsFrom(
-  options: Pick<AmdOptions, 'timer' | 'thresholdWordCount'>,
+  options: Pick<AmdOptions, 'timer' | 'thresholdWordCount' | 'detection'>,
 ): AmdSettings {
   const timers = timersSchema.safeParse(readTimers(options.timer));
   if (!timers.success) {
@@ -158,6 +161,7 @@ export function settingsFrom(
   }
   return {
     timers: timers.data,
+    ...paceSettings(options.detection ?? 'fast'),
     ...(words === undefined ? {} : { thresholdWordCount: Number(words) }),
   };
 }

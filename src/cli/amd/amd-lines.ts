@@ -1,6 +1,7 @@
 // Formats a recording's events as aligned lines for the terminal.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
+import { correctionFrom, firstVerdictFrom } from './amd-listen.ts';
 
 const eventWords: Readonly<Record<AmdEvent['event'], string>> = {
   amd_human_detected: 'human',
@@ -35,6 +36,14 @@ function evidenceParts(event: AmdEvent): string[] {
   if (event.transcript !== undefined) parts.push(`“${event.transcript}”`);
   if (event.corrects !== undefined) parts.push(`corrects ${eventWords[event.corrects]}`);
   return parts;
+}
+
+/** @returns nothing if the first verdict was never corrected */
+export function firstVerdictNote(events: readonly AmdEvent[]): string {
+  const correction = correctionFrom(events);
+  if (correction === undefined) return '';
+  const { verdict, elapsedMs } = firstVerdictFrom(events);
+  return ` (${verdict} at first, for ${seconds(correction.elapsedMs - elapsedMs)})`;
 }
 
 export function seconds(ms: number): string {

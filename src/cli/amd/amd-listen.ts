@@ -8,6 +8,8 @@ import type { AmdEvent, AmdEventName } from '../../calls/detection/amd-event.ts'
 
 export type Verdict = 'human' | 'machine' | 'no-speech' | 'timeout' | 'error';
 
+export type FirstVerdict = { readonly verdict: Verdict; readonly elapsedMs: number };
+
 /** Every detector has stopped by then, because its timers can't exceed 120 s. */
 const longestSilenceMs = 400_000;
 
@@ -43,10 +45,19 @@ export function listenTo(samples: Int16Array, settings: AmdSettings): readonly A
  * machines beep.
  */
 export function verdictFrom(events: readonly AmdEvent[]): Verdict {
-  if (events.some(({ corrects }) => corrects !== undefined)) return 'machine';
-  for (const { event } of events) {
+  return correctionFrom(events) === undefined ? firstVerdictFrom(events).verdict : 'machine';
+}
+
+/** Returns the verdict that a call's application gets first, and when. */
+export function firstVerdictFrom(events: readonly AmdEvent[]): FirstVerdict {
+  for (const { event, elapsedMs } of events) {
     const verdict = verdicts[event];
-    if (verdict !== undefined) return verdict;
+    if (verdict !== undefined) return { verdict, elapsedMs };
   }
-  return 'timeout';
+  return { verdict: 'timeout', elapsedMs: events.at(-1)?.elapsedMs ?? 0 };
+}
+
+/** @returns undefined if the first verdict was never corrected */
+export function correctionFrom(events: readonly AmdEvent[]): AmdEvent | undefined {
+  return events.find(({ corrects }) => corrects !== undefined);
 }

@@ -2,6 +2,7 @@
 // commands don't load a detector for nothing.
 
 import { type Command, Option } from 'commander';
+import { detectionPaces } from '../../calls/detection/detection-members.ts';
 import type { CliContext } from '../cli-context.ts';
 import type { AmdOptions } from './amd-command.ts';
 
@@ -25,6 +26,11 @@ export function addAmdCommand(program: Command, createContext: () => CliContext)
     .option('--plot <html>', 'write a page with waveform, speech, words, tones and events')
     .option('--quiet', 'print no events, only the speed and the files that could not be read')
     .option('--channel <which>', 'left, right, or a number from 1', 'left')
+    .addOption(
+      new Option('--detection <pace>', 'how soon somebody may be called a person')
+        .choices([...detectionPaces])
+        .default('fast'),
+    )
     .option('--threshold-word-count <number>', 'strict rule: this many words are a machine')
     .addOption(
       new Option('--timer <name=ms>', 'a timer as in a dial-out request; may be repeated')

@@ -3,6 +3,7 @@
 import { Argument, type Command, Option } from 'commander';
 import { callOutcomes, callStates, interactionStatuses } from '../../calls/contract/call-words.ts';
 import { amdEventNames } from '../../calls/detection/amd-event.ts';
+import { detectionPaces } from '../../calls/detection/detection-members.ts';
 import { noBeepChoices } from '../../calls/plans/plans.ts';
 import { type RecordAction, recordActions } from '../../calls/recording/recording-contract.ts';
 import { streamConnects } from '../../calls/stream/stream.ts';
@@ -60,6 +61,11 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
         .default('disabled'),
     )
     .addOption(repeatable('--timer <name=ms>', 'detection timer, e.g. noSpeechTimeoutMs=3000'))
+    .addOption(
+      new Option('--detection <pace>', 'how soon somebody may be called a person').choices([
+        ...detectionPaces,
+      ]),
+    )
     .option('--threshold-word-count <number>', 'strict rule: this many words are a machine')
     .option('--metadata <json>', 'JSON object for the bot, stored in the context of the call')
     .option('--campaign <name>', 'campaign that the call belongs to')

@@ -30,6 +30,8 @@ export type DialOptions = {
   /** `name=ms` */
   readonly timer?: readonly string[];
   readonly thresholdWordCount?: string;
+  /** `fast` or `careful` */
+  readonly detection?: string;
   /** Event types and families, separated by commas. */
   readonly notifyEvents?: string;
   readonly streamUrl?: string;
@@ -65,6 +67,7 @@ export function dialRequest(
     headers: sipHeader.length === 0 ? undefined : readHeaders(sipHeader, '--sip-header'),
     identity: options.identity,
     machineDetection: amd,
+    detection: options.detection,
     notifyurl,
     notifyEvents: options.notifyEvents?.split(',').map((name) => name.trim()),
     trunk,

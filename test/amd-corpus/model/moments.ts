@@ -60,7 +60,7 @@ function featuresAtVerdict(samples: Int16Array): readonly number[] | undefined {
       const { utterance, tonePending, speech } = analyzer.analyze(frame, false);
       frames.push({ isSpeech: speech, hz: speech ? pitchAt(samples, at) : 0, dbfs: dbfsOf(frame) });
       if (utterance === undefined || tonePending) continue;
-      const verdict = decide(utterance, undefined);
+      const verdict = decide(utterance, {});
       if (verdict === undefined) continue;
       return verdict.who === 'human' && !isHello(utterance)
         ? measure(utterance, frames)

@@ -15,6 +15,7 @@ const summarySchema = z.object({
   overall: share,
   humansCalledMachines: share,
   machinesKnown: share,
+  machinesFirstCalledHuman: share.optional(),
   silenceHeardAsSilence: share,
   beepsFound: share,
   beepsMet: share,
@@ -45,11 +46,14 @@ const shares = [
   ['right verdicts', 'overall'],
   ['people called machines', 'humansCalledMachines'],
   ['machines known by the end', 'machinesKnown'],
+  ['machines first called people', 'machinesFirstCalledHuman'],
   ['silence heard as silence', 'silenceHeardAsSilence'],
   ['beeps found', 'beepsFound'],
   ['beeps reported in time', 'beepsMet'],
   ['false beeps', 'falseBeeps'],
 ] as const;
+
+const noShare: Share = { count: 0, of: 0 };
 
 const spreads = [
   ["a person's greeting end → verdict", 'humanVerdictDelayMs'],
@@ -60,7 +64,7 @@ export function compareLines(before: EarlierSummary, now: Summary): string[] {
   const header = row('', 'before', 'now', 'change');
   return [
     header,
-    ...shares.map(([name, member]) => shareRow(name, before[member], now[member])),
+    ...shares.map(([name, member]) => shareRow(name, before[member] ?? noShare, now[member])),
     ...spreads.map(([name, member]) =>
       row(name, spreadText(before[member]), spreadText(now[member]), ''),
     ),

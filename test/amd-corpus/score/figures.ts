@@ -47,6 +47,9 @@ function measures(summary: Summary): { readonly name: string; readonly value: st
     { name: 'right verdicts', value: withInterval(summary.overall) },
     { name: 'people called machines', value: withInterval(summary.humansCalledMachines) },
     { name: 'machines known by the end', value: withInterval(summary.machinesKnown) },
+    { name: 'machines first called people', value: withInterval(summary.machinesFirstCalledHuman) },
+    { name: '… and corrected', value: withInterval(summary.corrected) },
+    { name: '"human" → its correction', value: spreadText(summary.correctionMs) },
     { name: 'silence heard as silence', value: withInterval(summary.silenceHeardAsSilence) },
     { name: "a person's greeting end → verdict", value: `${spreadText(delay)}${early}` },
     { name: "the answer → a machine's verdict", value: spreadText(summary.machineVerdictMs) },
@@ -67,17 +70,18 @@ function measures(summary: Summary): { readonly name: string; readonly value: st
 
 function classLines({ classes }: Summary): string[] {
   if (classes.length === 0) return [];
-  const line = (name: string, right: string, beeps: string, none: string) =>
-    `${name.padEnd(36)}${right.padEnd(32)}${beeps.padEnd(20)}${none}`.trimEnd();
+  const line = (name: string, right: string, first: string, beeps: string, none: string) =>
+    `${name.padEnd(36)}${right.padEnd(32)}${first.padEnd(16)}${beeps.padEnd(20)}${none}`.trimEnd();
   const short = ({ count, of }: Share) => (of === 0 ? '' : `${count} of ${of}`);
   return [
     '',
-    line('by class', 'right', 'beeps found', 'false beeps'),
-    ...classes.map(({ label, name, right, beepsFound, falseBeeps }) =>
+    line('by class', 'right', 'at first', 'beeps found', 'false beeps'),
+    ...classes.map(({ label, name, right, rightAtFirst, beepsFound, falseBeeps }) =>
       line(
         `${label}: ${name}`,
         // Recordings with the label `other` have no right verdict.
         label === 'other' ? '' : withInterval(right),
+        label === 'other' ? '' : short(rightAtFirst),
         short(beepsFound),
         falseBeeps.count === 0 ? '' : short(falseBeeps),
       ),

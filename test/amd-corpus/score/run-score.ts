@@ -24,6 +24,7 @@ export async function runScore(
       compare: { type: 'string' },
       plot: { type: 'string' },
       'threshold-word-count': { type: 'string' },
+      'person-after-silence-ms': { type: 'string' },
       timer: { type: 'string', multiple: true, default: [] },
     },
   });
@@ -32,10 +33,14 @@ export async function runScore(
     throw new Error('give exactly one manifest');
   const before = values.compare === undefined ? undefined : await readSummary(values.compare);
   const thresholdWordCount = values['threshold-word-count'];
-  const settings = settingsFrom({
-    timer: values.timer,
-    ...(thresholdWordCount === undefined ? {} : { thresholdWordCount }),
-  });
+  const silenceMs = values['person-after-silence-ms'];
+  const settings = {
+    ...settingsFrom({
+      timer: values.timer,
+      ...(thresholdWordCount === undefined ? {} : { thresholdWordCount }),
+    }),
+    ...(silenceMs === undefined ? {} : { personAfterSilenceMs: Number(silenceMs) }),
+  };
   const judged: Judged[] = [];
   const plotted: Plotted[] = [];
   for (const { file, truth } of await readManifest(manifest)) {

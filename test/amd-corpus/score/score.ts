@@ -2,7 +2,7 @@
 // only; figures.ts turns them into text.
 
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
-import type { Verdict } from '../../../src/cli/amd/amd-listen.ts';
+import { correctionFrom, firstVerdictFrom, type Verdict } from '../../../src/cli/amd/amd-listen.ts';
 import type { Label, Truth } from './manifest.ts';
 
 /**
@@ -31,6 +31,8 @@ export type ClassFigures = {
    * verdict is right for them.
    */
   readonly right: Share;
+  /** The recordings whose first verdict was right, before any correction. */
+  readonly rightAtFirst: Share;
   readonly beepsFound: Share;
   readonly falseBeeps: Share;
 };
@@ -47,6 +49,11 @@ export type Summary = {
   readonly overall: Share;
   readonly humansCalledMachines: Share;
   readonly machinesKnown: Share;
+  /** The machines whose first verdict was "human", and those of them that were corrected. */
+  readonly machinesFirstCalledHuman: Share;
+  readonly corrected: Share;
+  /** From the verdict "human" to its correction. */
+  readonly correctionMs: Spread;
   readonly silenceHeardAsSilence: Share;
   /**
    * From the end of a person's greeting to the verdict. `early` counts verdicts before that end:
@@ -105,6 +112,9 @@ export function summarise(items: readonly Judged[]): Summary {
     overall: share([...humans, ...machines, ...silences], isRight),
     humansCalledMachines: share(humans, ({ verdict }) => verdict === 'machine'),
     machinesKnown: share(machines, isRight),
+    machinesFirstCalledHuman: share(machines, isFirstCalledHuman),
+    corrected: share(machines.filter(isFirstCalledHuman), isRight),
+    correctionMs: spread(machines.flatMap((item) => correctionMs(item) ?? [])),
     silenceHeardAsSilence: share(silences, isRight),
     humanVerdictDelayMs: {
       ...spread(humanDelays.filter((delay) => delay >= 0)),
@@ -144,6 +154,10 @@ function classesOf(items: readonly Judged[]): ClassFigures[] {
       label: first.truth.label,
       name: first.truth.class ?? '',
       right: share(group, isRight),
+      rightAtFirst: share(group, (item) => {
+        const { verdict } = firstVerdictFrom(item.events);
+        return isRight({ ...item, verdict });
+      }),
       beepsFound: share(withBeep, (item) => beepDelayMs(item) !== undefined),
       falseBeeps: share(clear, hasFalseBeep),
     };
@@ -179,6 +193,16 @@ function isRight({ truth, verdict }: Judged): boolean {
     case 'other':
       return true;
   }
+}
+
+function isFirstCalledHuman({ events }: Judged): boolean {
+  return firstVerdictFrom(events).verdict === 'human';
+}
+
+function correctionMs({ events }: Judged): number | undefined {
+  const correction = correctionFrom(events);
+  if (correction === undefined) return undefined;
+  return correction.elapsedMs - firstVerdictFrom(events).elapsedMs;
 }
 
 function humanDelayMs(item: Judged): number | undefined {

@@ -93,6 +93,7 @@ describe('a dial-out request', () => {
       metadata: { customer: { id: 4711 } },
       timers: { toneTimeoutMs: 120_000 },
       machineDetection: 'disconnect',
+      detection: 'careful',
       thresholdWordCount: 7,
       amdEventsSubscription: ['amd_human_detected', 'amd_human_detected'],
       maxDurationMs: 7_200_000,
@@ -105,7 +106,11 @@ describe('a dial-out request', () => {
       trunk: 'carrier',
       metadata: { customer: { id: 4711 } },
       machineDetection: 'disconnect',
-      amd: { timers: { toneTimeoutMs: 120_000, noSpeechTimeoutMs: 5_000 }, thresholdWordCount: 7 },
+      amd: {
+        timers: { toneTimeoutMs: 120_000, noSpeechTimeoutMs: 5_000 },
+        personAfterSilenceMs: 2_500,
+        thresholdWordCount: 7,
+      },
       amdEventsSubscription: ['amd_human_detected'],
     });
     expect(submission.notifyHeaders).toEqual({ 'X-Token': 'abc' });
@@ -419,6 +424,7 @@ describe('members', () => {
       'timers.decisionTimeoutMs',
     ],
     ['no words', { thresholdWordCount: 0 }, 'thresholdWordCount'],
+    ['an unknown pace', { detection: 'slow' }, 'detection'],
     ['too many words', { thresholdWordCount: 1_001 }, 'thresholdWordCount'],
     ['half a word', { thresholdWordCount: 1.5 }, 'thresholdWordCount'],
     ['unknown AMD event', { amdEventsSubscription: ['amd_x'] }, 'amdEventsSubscription.0'],
