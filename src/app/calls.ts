@@ -321,7 +321,13 @@ function openTaking(
     isHere: (callId) => registry.has(callId) || out.holds(callId),
     here: () => registry.ids(),
     endUnknown: (callIds) => recovery.endOwn(callIds),
-    ends,
+    ends: {
+      recordQueued: async (progress, end) => {
+        const isStored = await ends.recordQueued(progress, end);
+        if (isStored) metrics.callEnded(end, progress.call.request);
+        return isStored;
+      },
+    },
     hint: (source) => sendDialHint(connection, source),
     reviewCampaigns: () => campaigns.review(),
     clock,

@@ -89,6 +89,14 @@ describe('a campaign whose calls nobody talks to', () => {
       rule: 'abandoned-rate',
     });
 
+    // Who waits longer than its queue time-out ends, and is counted.
+    await dial({ campaign: 'held', queueTimeoutMs: 1_000 });
+    const notPermitted = 'offhook_calls_not_permitted_total{rule="abandoned-rate"} 1';
+    await eventually(async () => {
+      const metrics = await fetch(`${gateway.runtime.httpUrl}/metrics`);
+      return (await metrics.text()).includes(notPermitted);
+    }, 'the third call ends as not permitted');
+
     // Without the limit, the call is released at once.
     await setRules(false);
     await eventually(

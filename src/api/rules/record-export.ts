@@ -102,6 +102,8 @@ const otherColumns = {
   connectedTo: ({ connections = [] }) =>
     connections.map((connection) => connection.with).join(' ') || 'nobody',
   connectedAt: ({ connections = [] }) => connections.map(({ at }) => at).join(' '),
+  abandonedAt: ({ abandoned }) => abandoned?.at,
+  abandonedMissing: ({ abandoned }) => abandoned?.missing,
   optedOutAt: ({ optedOut }) => optedOut?.at,
   optedOutBy: ({ optedOut }) => optedOut?.by,
   announcedAt: ({ recording }) => recording?.announcedAt,

@@ -6,6 +6,7 @@ import { announce } from '../announcements/announcement-effects.ts';
 import { verdictEventOf } from '../detection/amd-event.ts';
 import { nextEvent } from '../life/call-events.ts';
 import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
+import { evidenceAfter } from '../rules/evidence.ts';
 import {
   type AbandonmentRule,
   answererOf,
@@ -101,7 +102,7 @@ export const judgeReach = callSetup.enqueueActions(({ context, enqueue }) => {
     ...{ formula: rule.formula, missing: rule.connected },
     ...greetingEndOf(reach),
   });
-  enqueue.assign(sequences);
+  enqueue.assign({ ...sequences, evidence: evidenceAfter(context.evidence, event) });
   enqueue({ type: 'append', params: { ...step, events: [event] } });
   // If detection decides late, somebody may have come too late, but before the decision.
   const isAlone = reach.connectedAt === undefined;

@@ -38,12 +38,22 @@ export type RecordedCall = {
   readonly endedAt?: string;
 };
 
+/**
+ * Why the call counted as abandoned when the two seconds were over. If detection corrects its
+ * verdict later, the outcomes of the record say so, and this stays.
+ */
+export type Abandoned = Pick<
+  EventOf<'abandoned'>['data'],
+  'formula' | 'missing' | 'greetingEndedMs'
+> & { readonly at: string };
+
 export type CallEvidence = {
   /** The different sounds that were played, in the order in which they first began. */
   readonly sounds?: readonly PlayedSound[];
   /** The first bot, and each agent. */
   readonly connections?: readonly Connection[];
   readonly optedOut?: OptedOut;
+  readonly abandoned?: Abandoned;
   readonly recording?: RecordedCall;
 };
 
@@ -78,6 +88,11 @@ function after(evidence: CallEvidence, event: CallEvent, sha256?: string): CallE
   }
   if (event.type === 'opted-out') {
     return { ...evidence, optedOut: { by: event.data.by, at: event.time } };
+  }
+  if (event.type === 'abandoned') {
+    const { formula, missing, greetingEndedMs } = event.data;
+    const greeting = greetingEndedMs === undefined ? {} : { greetingEndedMs };
+    return { ...evidence, abandoned: { at: event.time, formula, missing, ...greeting } };
   }
   if (event.type !== 'transfer-answered') return evidence;
   const agent = { with: 'agent', at: event.time, to: event.data.to } as const;

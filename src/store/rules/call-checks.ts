@@ -7,6 +7,13 @@ import { type CallFacts, callZones, type Decision, decide } from '../../rules/de
 import type { Queries } from '../queries.ts';
 import { calleeNumber } from '../schema/calls.ts';
 import { sql } from '../sql.ts';
+import {
+  abandonmentRule,
+  type CountedRequest,
+  holdRuleOf,
+  readCampaign,
+} from './campaign-gates.ts';
+import { openAbandonment } from './campaign-outcomes.ts';
 import { type CurrentRules, readRules } from './current-rules.ts';
 import { inForce } from './suppressions.ts';
 
@@ -16,7 +23,7 @@ const maxAttemptAgeDays = 366;
 
 export type CallToCheck = {
   readonly accountId: string;
-  readonly request: Pick<DialoutRequest, 'rules' | 'target' | 'timeZone'>;
+  readonly request: Pick<DialoutRequest, 'rules' | 'target' | 'timeZone'> & Partial<CountedRequest>;
 };
 
 export type CallCheck = {
@@ -41,10 +48,27 @@ export async function checkCall(
     ...(suppression === undefined ? {} : { suppression }),
     ...(number === undefined ? {} : { number }),
     ...(timeZone === undefined ? {} : { timeZone }),
+    ...(await readHold(queries, { accountId, request }, ruleSet, now)),
   };
   const hours = ruleSet?.rules.hours;
   const zones = number === undefined ? undefined : callZones(hours, number, timeZone);
   return { decision: decide(ruleSet?.rules, facts, now), ruleSet, timeZones: zones ?? [] };
+}
+
+/** Returns the fact that the hold of the call's campaign adds. */
+async function readHold(
+  queries: Queries,
+  { accountId, request: { campaign, machineDetection = 'detect' } }: CallToCheck,
+  ruleSet: CurrentRules | undefined,
+  now: Date,
+): Promise<Pick<CallFacts, 'campaignHeldUntil'>> {
+  if (campaign === undefined || ruleSet === undefined) return {};
+  const { rules } = ruleSet;
+  const hold = holdRuleOf(rules);
+  const counts = abandonmentRule(rules, { campaign, machineDetection }) !== undefined;
+  if (hold === undefined || !counts) return {};
+  const gate = await readCampaign(queries, { accountId, campaign }, now);
+  return gate === undefined ? {} : { campaignHeldUntil: () => gate.judge('', hold, now) };
 }
 
 /** Returns what the account has sent to a number, whether or not a rule set has checked it yet. */
@@ -55,8 +79,10 @@ async function readContacts(
 ): Promise<Pick<CallFacts, 'attemptedAt' | 'answeredAt' | 'abandonedAt'>> {
   if (number === undefined) return { attemptedAt: [] };
   const { rows } = await queries.query<ContactsRow>(
-    sql`select attempted_at, answered_at, abandoned_at from called_numbers
-      where account_id = ${accountId} and number = ${`+${number}`}`,
+    `select attempted_at, answered_at, greatest(abandoned_at, (
+       ${openAbandonment('$1', '$3')})) as abandoned_at
+     from called_numbers where account_id = $1 and number = $2`,
+    [accountId, `+${number}`, number],
   );
   const [row = await readHistory(queries, accountId, number)] = rows;
   const { attempted_at: attemptedAt, answered_at: answeredAt, abandoned_at: abandonedAt } = row;

@@ -10,6 +10,8 @@
 // has ended or its outcome is known.
 
 import type { PoolClient } from 'pg';
+import type { AbandonmentRule } from '../../calls/abandonment/abandonment.ts';
+import type { DialoutRequest } from '../../calls/call-types.ts';
 import type { Rules } from '../../rules/compile-rules.ts';
 import {
   afterProbe,
@@ -20,6 +22,8 @@ import {
   type ProbeResult,
   spareCalls,
 } from '../../rules/meter.ts';
+import type { Queries } from '../queries.ts';
+import { readCampaigns } from '../schema/lock-calls.ts';
 import { ftcOutcome, isDecided } from './campaign-outcomes.ts';
 import { windowMs } from './campaigns.ts';
 
@@ -239,6 +243,41 @@ export async function storeGates(
   await client.query({ ...storeStatement, values: [JSON.stringify(changes)] });
 }
 
+/**
+ * Reads a campaign without locking it, to say what would happen to its next call.
+ *
+ * @returns undefined if none of its calls counts in the current window
+ */
+export async function readCampaign(
+  queries: Queries,
+  key: CampaignKey,
+  now: Date,
+): Promise<CampaignGate | undefined> {
+  const { rows } = await queries.query<GateRow>(readCampaigns, keyColumns([key]));
+  const [row] = rows;
+  if (row === undefined || windowOf(row, now).getTime() !== row.window_from.getTime()) {
+    return undefined;
+  }
+  const { probe_call_id: probeId } = row;
+  if (probeId === null) return new CampaignGate(row, undefined);
+  const probes = await queries.query<ProbeRow>(probeStatement.text, [[probeId]]);
+  return new CampaignGate(row, probes.rows[0]);
+}
+
+/** The members of a request that say whether and where the call counts. */
+export type CountedRequest = Pick<DialoutRequest, 'campaign' | 'machineDetection'>;
+
+/** @returns undefined if the call doesn't count in the figures of a campaign */
+export function abandonmentRule(
+  { abandoned, connected, voice }: Rules,
+  { campaign, machineDetection }: CountedRequest,
+): AbandonmentRule | undefined {
+  if (abandoned === undefined || campaign === undefined || machineDetection === 'disabled') {
+    return undefined;
+  }
+  return { formula: abandoned.formula, connected: voice === 'recorded' ? 'message' : connected };
+}
+
 /** @returns undefined if the rule set never holds a campaign back */
 export function holdRuleOf({ abandoned }: Rules): HoldRule | undefined {
   if (abandoned?.most === undefined || !abandoned.hold) return undefined;
@@ -253,13 +292,18 @@ function keyColumns(keys: readonly CampaignKey[]): [string[], string[]] {
   return [keys.map(({ accountId }) => accountId), keys.map(({ campaign }) => campaign)];
 }
 
+/** Returns when the window that contains `now` began. */
+function windowOf({ began_at: beganAt }: Pick<GateRow, 'began_at'>, now: Date): Date {
+  const passed = Math.floor((now.getTime() - beganAt.getTime()) / windowMs);
+  return new Date(beganAt.getTime() + Math.max(0, passed) * windowMs);
+}
+
 async function inCurrentWindow(
   client: Pick<PoolClient, 'query'>,
   row: GateRow,
   now: Date,
 ): Promise<GateRow> {
-  const passed = Math.floor((now.getTime() - row.began_at.getTime()) / windowMs);
-  const from = new Date(row.began_at.getTime() + Math.max(0, passed) * windowMs);
+  const from = windowOf(row, now);
   if (from.getTime() === row.window_from.getTime()) return row;
   const { rows } = await client.query<
     Pick<GateRow, 'window_from' | 'decided' | 'answered_by_person' | 'abandoned'>

@@ -8,7 +8,7 @@ import { reachedSlot } from '../calls/call-slots.ts';
 import type { Database } from '../database.ts';
 import { calleeNumber, campaign as campaignOf } from '../schema/calls.ts';
 import { sql } from '../sql.ts';
-import { isDecided, outcome, peopleOutcomes } from './campaign-outcomes.ts';
+import { isDecided, outcome, peopleOutcomes, wasAbandoned } from './campaign-outcomes.ts';
 
 const dayMs = 86_400_000;
 /** The period over which the FTC's rule measures. */
@@ -46,7 +46,7 @@ export const settledCampaigns = `campaign_figures as (${figures('settled', 'true
 ), abandoned_numbers as materialized (
   select account_id, number, max(ended_at) as at from called_numbers n join (
     select account_id, '+' || ${calleeNumber.text} as number, ended_at from settled
-    where ${isDecided} and 'abandoned' in (${outcome('ftc')}, ${outcome('ofcom')})
+    where ${wasAbandoned}
   ) s using (account_id, number)
   group by 1, 2
 ), abandoned_rows as materialized (

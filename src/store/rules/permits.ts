@@ -18,14 +18,12 @@
 // - fail: the call still belongs to this process, which ends it.
 
 import type { Pool, PoolClient } from 'pg';
-import type { AbandonmentRule } from '../../calls/abandonment/abandonment.ts';
 import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { CallId } from '../../calls/contract/identity.ts';
 import type { Clock } from '../../calls/ports.ts';
 import type { RuleRefusal } from '../../calls/rules/refusal.ts';
 import type { Ruling } from '../../calls/rules/ruling.ts';
 import { calledNumberOf, suppressedAddressOf } from '../../calls/rules/suppression.ts';
-import type { Rules } from '../../rules/compile-rules.ts';
 import { type CallFacts, type Decision, decide, hoursEndAt } from '../../rules/decide.ts';
 import { defaultRuleSet } from '../../rules/rule-set.ts';
 import { fewRows } from '../few-rows.ts';
@@ -34,6 +32,7 @@ import { maxAttemptAgeDays, maxAttempts } from '../schema/lock-calls.ts';
 import { retryConflicts } from '../sql-errors.ts';
 import { inTransaction } from '../transaction.ts';
 import {
+  abandonmentRule,
   beginCampaigns,
   type CampaignGate,
   holdRuleOf,
@@ -235,17 +234,6 @@ function permitOf({ request }: AcceptedCall, ruleSet: CurrentRules | undefined, 
       ...(abandonment === undefined ? {} : { abandonment }),
     },
   };
-}
-
-/** @returns undefined if the call doesn't count in the figures of a campaign */
-function abandonmentRule(
-  { abandoned, connected, voice }: Rules,
-  { campaign, machineDetection }: AcceptedCall['request'],
-): AbandonmentRule | undefined {
-  if (abandoned === undefined || campaign === undefined || machineDetection === 'disabled') {
-    return undefined;
-  }
-  return { formula: abandoned.formula, connected: voice === 'recorded' ? 'message' : connected };
 }
 
 /** Begins the campaigns of the calls that count, and locks those that may be held. */

@@ -4,7 +4,12 @@
 // changes, even in a comment, the next start replaces the function (see src/store/schema.ts).
 
 import { fewRows } from '../few-rows.ts';
-import { ftcOutcome, isDecided, peopleOutcomes } from '../rules/campaign-outcomes.ts';
+import {
+  ftcOutcome,
+  isDecided,
+  openAbandonment,
+  peopleOutcomes,
+} from '../rules/campaign-outcomes.ts';
 import { rulesLock } from '../rules/current-rules.ts';
 import { calleeNumber, campaign as campaignOf } from './calls.ts';
 
@@ -48,8 +53,9 @@ begin
   -- A number that the account has not called under rules before: from the calls that it has sent.
   -- Inserting comes before locking, so that two transactions cannot wait for each other.
   if has_missing then
-    insert into called_numbers (account_id, number, call_ids, attempted_at, answered_at, used_at)
-    select account_id, number, coalesce(call_ids, '{}'), coalesce(attempted_at, '{}'), answered_at, of_time
+    insert into called_numbers (account_id, number, call_ids, attempted_at, answered_at, abandoned_at, used_at)
+    select account_id, number, coalesce(call_ids, '{}'), coalesce(attempted_at, '{}'), answered_at,
+      abandoned_at, of_time
     from (
       select distinct account_id, address as number
       from unnest(of_calls, of_accounts, to_addresses) as g(call_id, account_id, address)
@@ -57,14 +63,17 @@ begin
         select from called_numbers k where k.account_id = g.account_id and k.number = address)
     ) as missing cross join lateral (
       select array_agg(call_id order by dialed_at) as call_ids,
-        array_agg(dialed_at order by dialed_at) as attempted_at, max(answered_at) as answered_at
+        array_agg(dialed_at order by dialed_at) as attempted_at, max(answered_at) as answered_at,
+        max(abandoned_at) as abandoned_at
       from (
-        (select call_id, dialed_at, answered_at from call_records r
+        (select call_id, dialed_at, answered_at,
+           case when 'abandoned' in (ftc_outcome, ofcom_outcome) then ended_at end as abandoned_at
+         from call_records r
          where r.account_id = missing.account_id and r.number = substr(missing.number, 2)
            and dialed_at is not null and accepted_at > of_time - interval '${maxAttemptAgeDays} days'
          order by accepted_at desc limit ${maxAttempts})
         union all
-        (select call_id, dialed_at, answered_at from calls c
+        (select call_id, dialed_at, answered_at, null from calls c
          where c.account_id = missing.account_id and ${calleeNumber.text} = substr(missing.number, 2)
            and dialed_at is not null and end_published_at is null
          order by accepted_at desc limit ${maxAttempts})
@@ -73,8 +82,10 @@ begin
     order by account_id, number
     on conflict do nothing;
   end if;
+  -- A call is noted as abandoned when it is settled, so calls that are not settled are looked at too.
   return query select g.call_id, g.call_id = any(coalesce(counted, '{}')), n.call_ids, n.attempted_at,
-    n.answered_at, n.abandoned_at, s.address is not null, s.until, r.version, r.document::text,
+    n.answered_at, greatest(n.abandoned_at, case when r.document #> '{rest,afterAbandoned}' is not null then (
+      ${openAbandonment('g.account_id', 'substr(g.address, 2)')}) end), s.address is not null, s.until, r.version, r.document::text,
     r.deleted_at is not null
   from unnest(of_calls, of_accounts, to_addresses, of_rule_sets) as g(call_id, account_id, address, rule_set)
   left join (
@@ -90,6 +101,29 @@ begin
   where ${fewRows('g.call_id')} and g.call_id = any(mine);
 end $$;
 `;
+
+/** Campaigns that have begun, with the counts of their calls that are not settled. */
+const countCampaigns = (accounts: string, campaigns: string) => `
+select c.account_id, c.campaign, c.rule_set, c.began_at, c.window_from, c.decided,
+  c.answered_by_person, c.abandoned, c.held_since, c.held_until, c.pause_ms, c.probe_call_id,
+  open.in_flight, open.decided, open.answered_by_person, open.abandoned
+from unnest(${accounts}, ${campaigns}) as wanted(account_id, campaign)
+join campaigns c using (account_id, campaign)
+cross join lateral (
+  select
+    (count(*) filter (where ftc_outcome = 'undecided' and rule is null and ended_at is null))::integer
+      as in_flight,
+    (count(*) filter (where ${isDecided}))::integer as decided,
+    (count(*) filter (where ${isDecided} and ${ftcOutcome} in (${peopleOutcomes})))::integer
+      as answered_by_person,
+    (count(*) filter (where ${isDecided} and ${ftcOutcome} = 'abandoned'))::integer as abandoned
+  from calls
+  where account_id = c.account_id and ${campaignOf.text} = c.campaign
+    and dial_started_at is not null and end_published_at is null
+) as open`;
+
+/** Reads the campaigns ($1 and $2), without locking them. */
+export const readCampaigns = countCampaigns('$1::text[]', '$2::text[]');
 
 /**
  * Locks campaigns that have begun, in the order of their keys, and counts their calls that are not
@@ -107,22 +141,6 @@ begin
   perform from unnest(of_accounts, of_campaigns) as wanted(account_id, campaign)
   join campaigns c using (account_id, campaign)
   order by account_id, campaign for update of c;
-  return query select c.account_id, c.campaign, c.rule_set, c.began_at, c.window_from, c.decided,
-    c.answered_by_person, c.abandoned, c.held_since, c.held_until, c.pause_ms, c.probe_call_id,
-    open.in_flight, open.decided, open.answered_by_person, open.abandoned
-  from unnest(of_accounts, of_campaigns) as wanted(account_id, campaign)
-  join campaigns c using (account_id, campaign)
-  cross join lateral (
-    select
-      (count(*) filter (where ftc_outcome = 'undecided' and rule is null and ended_at is null))::integer
-        as in_flight,
-      (count(*) filter (where ${isDecided}))::integer as decided,
-      (count(*) filter (where ${isDecided} and ${ftcOutcome} in (${peopleOutcomes})))::integer
-        as answered_by_person,
-      (count(*) filter (where ${isDecided} and ${ftcOutcome} = 'abandoned'))::integer as abandoned
-    from calls
-    where account_id = c.account_id and ${campaignOf.text} = c.campaign
-      and dial_started_at is not null and end_published_at is null
-  ) as open;
+  return query ${countCampaigns('of_accounts', 'of_campaigns')};
 end $$;
 `;

@@ -87,6 +87,11 @@ describe('a call that a person answers', () => {
     expect(call.abandoned()?.data).toEqual({
       ...{ formula: 'ftc', missing: 'bot-or-agent', greetingEndedMs: 940, campaign: 'spring' },
     });
+    call.remoteBye();
+    await call.stopDetection();
+    expect(call.endings()[0]?.evidence?.abandoned).toMatchObject({
+      ...{ formula: 'ftc', missing: 'bot-or-agent', greetingEndedMs: 940 },
+    });
   });
 
   test('has two outcomes if somebody comes between the ends of the two clocks', async () => {

@@ -23,6 +23,8 @@ export type CallLogs = {
     /** When the phone sent or got BYE. */
     readonly endedAt?: number;
     readonly hungUpItself: boolean;
+    /** How long after its own BYE the phone got that of the gateway, if the two crossed. */
+    readonly crossedAfterMs?: number;
     /** When the phone got the first sound. */
     readonly heardAt?: number;
   };
@@ -61,7 +63,9 @@ export function recount(logs: CallLogs, formula: Formula): Recounted {
   }
   const lateBy = comesAt - lastChance;
   if (hungUpItself && endedAt <= deadline) {
-    const marginMs = Math.min(lateBy, deadline - endedAt);
+    // If both hang up at the same time, each of them has left first by its own clock.
+    const { crossedAfterMs = far } = person;
+    const marginMs = Math.min(lateBy, deadline - endedAt, crossedAfterMs);
     return { outcome: 'left', marginMs, decidedAt: known(endedAt) };
   }
   const leftLateBy = hungUpItself ? endedAt - deadline : far;

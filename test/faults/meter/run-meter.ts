@@ -168,12 +168,21 @@ function logsOf(world: MeterWorld, number: string, fact: Fact): CallLogs | undef
   const agentAnsweredAt =
     call.agent === undefined ? undefined : world.farCall(call.agent.number)?.answeredAt;
   const hungUpItself = answeredAt !== undefined && !byes.some(({ status }) => status === 200);
+  const crossing = byes.find(({ status }) => status === 481);
+  const crossedAfterMs = crossing && crossing.at - (endedAt ?? 0);
   return {
     ...{ campaign: call.campaign, announces: call.announces },
     ...defined({ verdict: fact.verdict, verdictAt: fact.verdictAt }),
     person: {
       hungUpItself,
-      ...defined({ answeredAt, greetingBeganAt, greetingEndedAt, endedAt, heardAt }),
+      ...defined({
+        answeredAt,
+        greetingBeganAt,
+        greetingEndedAt,
+        endedAt,
+        heardAt,
+        crossedAfterMs,
+      }),
     },
     ...defined({ botSpokeAt, agentAnsweredAt }),
   };

@@ -5,6 +5,7 @@ import type { PersonOutcome } from '../../../src/calls/abandonment/abandonment.t
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { Settling } from '../../../src/store/outbox/settling.ts';
+import { checkCall } from '../../../src/store/rules/call-checks.ts';
 import {
   beginCampaigns,
   type CampaignGate,
@@ -12,9 +13,11 @@ import {
   storeGates,
 } from '../../../src/store/rules/campaign-gates.ts';
 import { createCampaigns } from '../../../src/store/rules/campaigns.ts';
+import { createRuleSetStore } from '../../../src/store/rules/rule-sets.ts';
 import { inTransaction } from '../../../src/store/transaction.ts';
 import { acceptedCall, answeredEventOf, endEventOf } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';
+import { takesOf } from '../../support/takes.ts';
 import { eachWithLedger, type LedgerRig } from '../ledger-rig.ts';
 
 const rule = { most: 3, allow: 0 };
@@ -48,12 +51,15 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
     call: AcceptedCall,
     data: Parameters<typeof endEventOf>[1] = {},
   ): Promise<void> {
-    await rig.append('a', call, { ending: { event: endEventOf(call, data) } });
+    const time = new Date().toISOString();
+    const event = { ...endEventOf(call, { ...data, callDisconnectTime: time }), time };
+    await rig.append('a', call, { ending: { event } });
     const settling = new Settling(rig.database.pool, 'a', () => false, silentLogger);
     settling.settle(call.callId);
     await settling.stop();
   }
 
+  let taken = 0;
   const wanted = { accountId: 'account-1', campaign: 'autumn', ruleSet: 'default' };
 
   async function withGate<Result>(use: (gate: CampaignGate) => Result): Promise<Result> {
@@ -149,6 +155,53 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
       'select abandoned_at is not null as is_noted from called_numbers',
     );
     expect(rows).toEqual([{ is_noted: true }]);
+  });
+
+  test('is held for a check, too', async () => {
+    const hold = { abandoned: { formula: 'ftc', ...rule, hold: true } } as const;
+    const store = createRuleSetStore({ database: rig.database, clock: { now: () => new Date() } });
+    await store.put('account-1', 'default', { document: hold, appId: 'app-1' });
+    const check = async (campaign: string) => {
+      const request = { ...newCall().request, campaign };
+      const call = { accountId: 'account-1', request };
+      return (await checkCall(rig.database.pool, call, new Date())).decision;
+    };
+    expect(await check('autumn')).toEqual({ kind: 'permitted' });
+    await judge('call-1');
+    await reach(await dialled(), 'abandoned');
+
+    const until = await judge('call-2');
+    expect(await check('autumn')).toEqual({ kind: 'wait', rule: 'abandoned-rate', until });
+    expect(await check('winter')).toEqual({ kind: 'permitted' });
+  });
+
+  test('leaves a number alone that was abandoned, before the call is settled and after a deletion', async () => {
+    const store = createRuleSetStore({ database: rig.database, clock: { now: () => new Date() } });
+    const document = { rest: { afterAbandoned: '72h', otherwise: 'fail' } } as const;
+    await withGate(() => undefined);
+    const call = await dialled();
+    await reach(call, 'none', 'abandoned');
+    await store.put('account-1', 'default', { document, appId: 'app-1' });
+    const next = async () => {
+      const after = newCall();
+      await rig.ledger.accept(after, {});
+      const takes = takesOf(rig.database.pool, 'a', {
+        ...{ clock: { now: () => new Date() }, maxHeldPerAccount: 10 },
+      });
+      const limits = { maxConcurrentCalls: 100 };
+      taken += 1;
+      const wanted = { takeId: taken, isRepeated: false, wanted: 50 };
+      const { grants } = await takes.take({
+        ...{ ...wanted, source: 'sandbox', limits, horizonMs: 200 },
+      });
+      return grants.map(({ refusal }) => refusal?.rule ?? 'permitted');
+    };
+
+    expect(await next()).toEqual(['rest']);
+    await settle(call);
+    expect(await next()).toEqual(['rest']);
+    await rig.database.pool.query('delete from called_numbers');
+    expect(await next()).toEqual(['rest']);
   });
 
   test('is unknown to other accounts, and before its first call', async () => {
