@@ -53,7 +53,7 @@ describe.each(databaseKinds)('calling rules on %s', (kind) => {
       appId: 'app-1',
     });
     const call = acceptedCall({ acceptedAt: new Date() });
-    const request = { ...call.request, campaign: 'spring', machineDetection: 'enabled' as const };
+    const request = { ...call.request, campaign: 'spring', machineDetection: 'detect' as const };
     await rig.ledger.accept({ ...call, request }, {});
     await pool.query(past);
     const scans = async (work: (watched: Pool) => Promise<unknown>): Promise<readonly string[]> => {
