@@ -17,9 +17,9 @@ export type CallRecorder = {
    */
   hear(frame: Uint8Array): void;
   /**
-   * Receives the audio of a packet that is being sent, from `start` to the packet's end. `timestamp`
-   * is the packet's, so that relayed audio finds its place: it may be up to a second ahead of the
-   * clock. The array is reused.
+   * Receives the audio of a packet that is being sent, from `start` to the packet's end.
+   * `timestamp` is the packet's, so that relayed audio finds its place: it may be up to a second
+   * ahead of the clock. The array is reused.
    */
   say(packet: Uint8Array, start: number, codec: Codec, timestamp: number): void;
   /** Ends the tick. */

@@ -41,7 +41,7 @@ export const recordingMetadataSchema = z.object({
   gaps: z.array(z.object({ fromMs: offsetMs, untilMs: offsetMs, reason: z.enum(gapReasons) })),
   /** Name of the file, without a folder. */
   file: z.string(),
-  /** Of the file as stored, i.e. of the encrypted bytes if it's encrypted. */
+  /** This and `sha256` describe the file as stored, i.e. the encrypted bytes if it's encrypted. */
   bytes: z.number().int().nonnegative(),
   sha256: z.string(),
   /** Name of the account's key. Omitted if the file isn't encrypted. */

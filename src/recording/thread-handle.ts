@@ -22,7 +22,7 @@ import type {
 
 export type RecordingThreadOptions = RecordingThreadData & { readonly logger: Logger };
 
-/** At shutdown, the thread gets this long to finish recordings. The next start finishes the rest. */
+/** At shutdown, the thread gets this long to finish recordings. The next start finishes others. */
 const stopTimeoutMs = 3_000;
 
 type Waiting = {
@@ -31,8 +31,8 @@ type Waiting = {
 };
 
 /**
- * Starts the thread when it's first needed, and again if it has died. Recordings that were under way
- * in a thread that died fail, and are left over.
+ * Starts the thread when it's first needed, and again if it has died. Recordings that were under
+ * way in a thread that died fail, and are left over.
  */
 export function createRecordingThread(options: RecordingThreadOptions): RecordingThread {
   return new ThreadHandle(options);

@@ -1,7 +1,7 @@
-// Records one call on the playout clock. Tick n of the recording is sample 160 × n of both channels.
-// The left channel receives a frame in every tick. On the right channel, a packet's place follows
-// from its RTP timestamp, because that's where the far end hears it; where nothing was sent is
-// silence. Audio leaves once a second, and only when it's too old for a key to silence it.
+// Records one call on the playout clock. Tick n of the recording is sample 160 × n of both
+// channels. The left channel receives a frame in every tick. On the right channel, a packet's place
+// follows from its RTP timestamp, because that's where the far end hears it; where nothing was sent
+// is silence. Audio leaves once a second, and only when it's too old for a key to silence it.
 
 import type {
   RecordingFault,
@@ -24,8 +24,8 @@ import { isNearClock, TwoChannelBuffer } from './two-channel-buffer.ts';
 
 /**
  * How long audio is held back. A relayed packet that arrives after its tick belongs to that tick,
- * hence two frames. With `pauseOnKeys`, it's the 200 ms before a key, and another 100 ms in case the
- * first packets of the key are lost.
+ * so it is two frames. With `pauseOnKeys`, it's the 200 ms before a key, and another 100 ms in case
+ * the first packets of the key are lost.
  */
 const holdBackSamples = 2 * frameSamples;
 const keyHoldBackSamples = 300 * samplesPerMs;

@@ -1,10 +1,12 @@
 // The most recent audio of a call's two sides, as rings of µ-law samples. Positions count samples
 // from the beginning of the recording.
 
+import { endianness } from 'node:os';
 import { alawToMulaw, type Codec } from '../../media/g711.ts';
 import { frameSamples } from '../../media/rtp/jitter-buffer.ts';
-import { channelCount, silentSample } from '../recording-messages.ts';
+import { silentSample } from '../recording-messages.ts';
 
+const isLittleEndian = endianness() === 'LE';
 /**
  * The left ring stores two seconds, since audio leaves it within a second and the time that it's
  * held back. It's a whole number of frames, so that no frame wraps.
@@ -28,7 +30,6 @@ export class TwoChannelBuffer {
 
   /** Writes to the right channel what hasn't been taken, from `start` to the end of the packet. */
   writeRight(at: number, packet: Uint8Array, start: number, codec: Codec): void {
-    const right = this.#right;
     let from = start;
     let position = at;
     if (position < this.#taken) {
@@ -37,28 +38,43 @@ export class TwoChannelBuffer {
     }
     const length = packet.length - from;
     if (length <= 0 || position + length > this.#taken + rightSamples) return;
-    let slot = position % rightSamples;
-    const isAlaw = codec === 'PCMA';
-    for (let index = from; index < packet.length; index += 1) {
-      const byte = packet[index] as number;
-      right[slot] = isAlaw ? (alawToMulaw[byte] as number) : byte;
-      slot = slot + 1 === rightSamples ? 0 : slot + 1;
+    const slot = position % rightSamples;
+    const unwrapped = Math.min(length, rightSamples - slot);
+    this.#copyRight(slot, packet, from, from + unwrapped, codec);
+    this.#copyRight(0, packet, from + unwrapped, packet.length, codec);
+  }
+
+  #copyRight(slot: number, packet: Uint8Array, from: number, until: number, codec: Codec): void {
+    if (codec === 'PCMU') {
+      this.#right.set(packet.subarray(from, until), slot);
+      return;
+    }
+    for (let index = from; index < until; index += 1) {
+      this.#right[slot + index - from] = alawToMulaw[packet[index] as number] as number;
     }
   }
 
   /** Takes both channels up to the position, interleaved. */
   take(until: number): Uint8Array<ArrayBuffer> {
     const count = until - this.#taken;
-    const audio = new Uint8Array(count * channelCount);
+    // Writing both bytes of a sample at once takes half the time.
+    const pairs = new Uint16Array(count);
     const [left, right] = [this.#left, this.#right];
     let leftSlot = this.#taken % leftSamples;
     let rightSlot = this.#taken % rightSamples;
-    for (let at = 0; at < audio.length; at += channelCount) {
-      audio[at] = left[leftSlot] as number;
-      audio[at + 1] = right[rightSlot] as number;
-      leftSlot = leftSlot + 1 === leftSamples ? 0 : leftSlot + 1;
-      rightSlot = rightSlot + 1 === rightSamples ? 0 : rightSlot + 1;
+    for (let at = 0; at < count; ) {
+      const run = Math.min(count - at, leftSamples - leftSlot, rightSamples - rightSlot);
+      for (let index = 0; index < run; index += 1) {
+        const sample = left[leftSlot + index] as number;
+        pairs[at + index] = isLittleEndian
+          ? sample | ((right[rightSlot + index] as number) << 8)
+          : (sample << 8) | (right[rightSlot + index] as number);
+      }
+      at += run;
+      leftSlot = (leftSlot + run) % leftSamples;
+      rightSlot = (rightSlot + run) % rightSamples;
     }
+    const audio = new Uint8Array(pairs.buffer);
     this.skip(until);
     return audio;
   }

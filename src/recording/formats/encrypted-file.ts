@@ -176,8 +176,8 @@ export class FileDecryptor {
     const rest = this.#pending;
     const last = this.#decrypt(rest, true);
     if (last !== undefined) return { ok: true, plain: [last] };
-    // A file that was cut between two chunks ends with one that isn't the last, and one that was cut
-    // elsewhere ends with a torn chunk.
+    // A file that was cut between two chunks ends with one that isn't the last, and one that was
+    // cut elsewhere ends with a torn chunk.
     const isCut = this.#decrypt(rest, false) !== undefined || rest.length < tagBytes;
     return this.#fail(
       isCut

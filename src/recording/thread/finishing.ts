@@ -1,7 +1,7 @@
 // Makes one file from a recording's segments, beside them: written, flushed to the disk and then
 // renamed, so that the name never belongs to half a file. The metadata comes last; a recording with
-// metadata is finished. Everything is synchronous (see spool-writer.ts), and in steps, between which
-// the thread writes what the calls have recorded meanwhile.
+// metadata is finished. Everything is synchronous (see spool-writer.ts), and in steps, between
+// which the thread writes what the calls have recorded meanwhile.
 
 import { createHash } from 'node:crypto';
 import {

@@ -1,5 +1,6 @@
 // What the recording thread does: it writes the recordings of all media workers, and finishes those
-// that have ended, one at a time. For the keeper, it lists, finishes and removes what was left over.
+// that have ended, one at a time. For the keeper, it lists, finishes and removes what was left
+// over.
 
 import { readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';

@@ -1,5 +1,5 @@
-// A recording has two channels on the call's one clock, whatever the far end does. Both are compared
-// with the far end's own marks: what it sent, and what it heard by RTP timestamps.
+// A recording has two channels on the call's one clock, whatever the far end does. Both are
+// compared with the far end's own marks: what it sent, and what it heard by RTP timestamps.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -2,7 +2,7 @@
 // and what is left when something dies.
 
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -63,6 +63,12 @@ class Spool {
       () => this.reports.some(({ kind }) => kind === 'started'),
       'the spool accepts the recording',
     );
+  }
+
+  segmentBytes(): number {
+    return readdirSync(this.folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.segment'))
+      .reduce((sum, name) => sum + statSync(join(this.folder, name)).size, 0);
   }
 
   async whenFinished(count = 1): Promise<SpooledRecording> {
@@ -184,7 +190,7 @@ describe('what is left over', () => {
   const spool = forEachTest(() => new Spool());
 
   test('by a thread that dies: the recordings fail, and can be finished up to their torn end', async () => {
-    const port = spool.connect();
+    spool.connect();
     const { tick } = spool.record();
     const other = spool.record({ callId: callIdSchema.parse('../x') });
     tick(130);
@@ -192,7 +198,7 @@ describe('what is left over', () => {
     await spool.started();
     const { generation } = spool.thread;
     await eventually(() => spool.reports.length === 2, 'both recordings have begun');
-    port.close();
+    await eventually(() => spool.segmentBytes() > 48_000, 'three seconds are in the spool');
     await spool.thread.stop();
     await eventually(() => spool.reports.length === 4, 'both recordings have failed');
     expect(spool.reports.at(-1)).toMatchObject({ kind: 'failed', reason: 'thread-failed' });

@@ -15,6 +15,7 @@ import { benchImport } from './import.ts';
 import { benchLists } from './lists.ts';
 import { benchNodes } from './nodes.ts';
 import { benchQuality } from './quality.ts';
+import { benchRecording } from './recording.ts';
 import { benchRules } from './rules.ts';
 import { benchSoak } from './soak.ts';
 import { benchSrtp } from './srtp.ts';
@@ -37,6 +38,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   lists: benchLists,
   nodes: benchNodes,
   quality: benchQuality,
+  recording: benchRecording,
   rules: benchRules,
   soak: benchSoak,
   srtp: benchSrtp,
