@@ -135,7 +135,9 @@ export function spareCalls(rule: HoldRule, counts: CampaignCounts, wanted: numbe
 
 function mayDialMore(rule: HoldRule, counts: CampaignCounts): boolean {
   const { abandoned, inFlight } = counts;
-  // A new campaign has reached so few people that its first calls in flight would hold it.
+  // A new campaign has reached so few people that its first calls in flight would hold it. A bound
+  // on them was simulated with 2 to 10 calls a second, and made the share after an hour higher: the
+  // calls that `allow` permits and the probes are abandoned anyway, and fewer people answer.
   if (abandoned <= rule.allow) return true;
   const most = mayAbandon(rule, counts, inFlight + 1);
   const reserve = Math.min(reservedForProbes, reservedShare * most);

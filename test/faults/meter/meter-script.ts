@@ -43,7 +43,7 @@ export type AgentPlan =
 export type MeterCall = {
   readonly number: string;
   readonly campaign: CampaignName;
-  /** Undefined: the phone is busy. */
+  /** undefined if the phone is busy. */
   readonly voice?: VoiceKind;
   /** When the person hangs up, from the answer. */
   readonly talkMs?: number;

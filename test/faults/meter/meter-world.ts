@@ -33,7 +33,7 @@ export class MeterWorld implements AsyncDisposable {
     this.bots = bots;
   }
 
-  /** @param databaseUrl of an empty database. Undefined: one gateway with its embedded database */
+  /** @param databaseUrl undefined if one gateway runs with its embedded database */
   static async start(databaseUrl: string | undefined, nodes: number): Promise<MeterWorld> {
     const cluster = await startCluster({
       ...(databaseUrl !== undefined && { databaseUrl }),

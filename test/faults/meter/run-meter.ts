@@ -30,7 +30,7 @@ export type MeterOptions = {
   readonly gateways: number;
   /** How many gateways are killed during the run, one after the other. */
   readonly kills: number;
-  /** Undefined: one gateway with its embedded database. */
+  /** undefined if one gateway runs with its embedded database. */
   readonly databaseUrl: string | undefined;
   readonly log: (line: string) => void;
 };
