@@ -17,6 +17,7 @@ import { connectedIdentity, endFactMembers } from '../calls/life/end-facts.ts';
 import { ruleNames } from '../calls/rules/rule-words.ts';
 import { identifier } from '../lib/ids.ts';
 import { botId } from './dialout/dialout-schema.ts';
+import { callRecordingSchema } from './recording-schemas.ts';
 
 export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
 
@@ -176,6 +177,7 @@ export const callPageSchema = z
 export const callDetailsSchema = callSummarySchema
   .extend({
     metadata: z.record(z.string(), z.unknown()).readonly(),
+    recording: callRecordingSchema.optional().describe('absent if the call has not been recorded'),
     timeline: z
       .array(
         z.object({

@@ -56,7 +56,13 @@ export const deadLetterPageSchema = z
           eventId: z.string(),
           callId: z.string(),
           botId: z.string(),
-          sequence: z.number().int(),
+          sequence: z
+            .number()
+            .int()
+            .optional()
+            .describe(
+              'absent for a POST to `recording.notifyurl`, which is outside the call’s order',
+            ),
           state: z.enum(['failed']),
           failure,
           createdAt: timestamp,

@@ -29,6 +29,7 @@ import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout/dialout-route.ts';
 import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
+import { registerRecordings } from './recording-routes.ts';
 import { registerCampaigns } from './rules/campaign-routes.ts';
 import { registerSuppressionImport } from './rules/import-route.ts';
 import { registerPersons } from './rules/person-routes.ts';
@@ -85,6 +86,7 @@ const simpleRoutes = [
   registerCallLists,
   registerCallRoutes,
   registerSounds,
+  registerRecordings,
   registerRuleSets,
   registerSuppressions,
   registerRecords,

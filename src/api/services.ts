@@ -7,6 +7,7 @@ import type { HealthCheck } from '../http/health-routes.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import type { DeadLetters } from '../notifier/dead-letters.ts';
+import type { StoredRecordings } from '../recording/recordings.ts';
 import type { PublicServer } from '../servers/server-line.ts';
 import type { SoundLibrary } from '../sounds/sound-store.ts';
 import type { AppDirectory } from '../store/apps/app-directory.ts';
@@ -69,6 +70,7 @@ export type ApiServices = {
   readonly keyProblem: (accountId: string, name: string) => Promise<string | undefined>;
   readonly streams: StreamServices;
   readonly sounds: SoundLibrary;
+  readonly recordings: StoredRecordings;
   readonly suppressions: Omit<Suppressions, 'put'>;
   readonly suppressing: Suppressing;
   readonly ruleSets: RuleSetStore;

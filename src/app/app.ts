@@ -8,6 +8,7 @@ import { readSpeechToText } from '../amd/stt/provider-file.ts';
 import type { AdminStores } from '../api/admin/admin-operations.ts';
 import { createAdminServer } from '../api/admin/admin-server.ts';
 import { createApiServer } from '../api/server.ts';
+import type { ApiServices } from '../api/services.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallRegistry } from '../calls/life/call-registry.ts';
 import { noSuchKey } from '../calls/recording/recording-request.ts';
@@ -29,6 +30,7 @@ import type { MediaStatistics } from '../media/media-messages.ts';
 import { createMediaPort, type MediaGateway } from '../media/media-port.ts';
 import { addressProblem } from '../media/rtp/rtp-sockets.ts';
 import { createDeadLetters } from '../notifier/dead-letters.ts';
+import type { RecordingThread } from '../recording/recording-thread.ts';
 import { createRecordingThread } from '../recording/thread-handle.ts';
 import { publicServers } from '../servers/server-line.ts';
 import { createPersonRemoval } from '../store/rules/person-removal.ts';
@@ -44,6 +46,7 @@ import { networksOpenTo } from './networks.ts';
 import { openNode } from './nodes.ts';
 import { openNotifier } from './notifier.ts';
 import { createPersons } from './persons.ts';
+import { openRecording, type Recording } from './recording.ts';
 import { openRules } from './rules.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
 import { openServers, type Servers } from './servers.ts';
@@ -114,12 +117,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
 
 async function openApp(environment: Environment): Promise<App> {
   const { config, logger, closers } = environment;
-  await checkDataFolder(config);
-  const lock = await lockDataDir(config.dataDir);
-  // Releasing the lock lets another process open the folder. With `isLast` we keep the lock if a
-  // part didn't close, because that part may still be writing there.
-  closers.add('data folder', () => lock.release(), { isLast: true });
-  await checkBeforeStart(config, logger);
+  await openDataFolder(environment);
 
   const storage = await openStorage(environment);
   const node = await openNode(environment, storage);
@@ -131,43 +129,49 @@ async function openApp(environment: Environment): Promise<App> {
   const sip = await openSip(environment, events.connection, captures);
   const media = await openMedia(environment, sip.beyondLaptop);
 
-  const sounds = openSounds(environment, storage, sip.beyondLaptop);
-  const contexts = openContextStore(events.connection);
   const callCount = (): number => registry?.size ?? 0;
-  const watched = { storage, node, events, sip, callCount };
+  let sendNotices = (): void => undefined;
+  const recording = openRecording(environment, {
+    ...{ storage, events, thread: media.recordingThread, onAnnounced: () => sendNotices() },
+  });
+  const watched = { storage, node, events, sip, callCount, recording };
   const servers = await openServers(environment, watched);
-  const metrics = openMetrics({ sip, media, servers, callCount });
+  const metrics = openMetrics({ sip, media, servers, recording, callCount });
   const notifier = await openNotifier(environment, {
     ...{ storage, events, metrics },
     mayDeliver: () => node.lease.isHeld,
     beyondLaptop: sip.beyondLaptop,
   });
-  const streams = createStreamServices(config, storage, sip.beyondLaptop);
-  const parts = { storage, node, notifier, events, contexts, metrics, sounds, streams };
+  sendNotices = () => notifier.sendNotices();
+  const parts = {
+    ...{ storage, node, notifier, events, metrics },
+    contexts: openContextStore(events.connection),
+    sounds: openSounds(environment, storage, sip.beyondLaptop),
+    streams: createStreamServices(config, storage, sip.beyondLaptop),
+  };
   const calls = openCalls(environment, {
     ...parts,
     sip: sip.port,
     limitsOf: (trunk) => sip.router.limitsOf(trunk),
     routes: sip.router,
     media: captures.wrapPort(media.port),
+    recordings: recording.port,
     onReleased: (callId) => captures.finish(callId),
     note: (callId, note) => captures.note(callId, note),
   });
   registry = calls.registry;
   node.report({ calls: callCount });
   const adminUrl = await openAdmin(environment, storage);
-  const httpUrl = await openApi(environment, { ...parts, sip, media, calls, captures, servers });
+  const api = { ...parts, sip, media, calls, captures, servers, recording };
+  const httpUrl = await openApi(environment, api);
 
   await calls.startTaking();
 
   const runtime = runtimeOf({ httpUrl, adminUrl }, events, sip);
-  await writeRuntime(config, runtime);
-  closers.add('runtime file', () => removeRuntime(config));
+  await announceRuntime(environment, runtime);
   node.markStarted();
-  logger.info(
-    { httpUrl, nats: events.address, drachtio: sip.address, sandbox: sip.sandbox },
-    'offhook is up',
-  );
+  const servedAt = { nats: events.address, drachtio: sip.address, sandbox: sip.sandbox };
+  logger.info({ httpUrl, ...servedAt }, 'offhook is up');
   logRefusedLoopback(environment, sip.beyondLaptop);
   return {
     runtime,
@@ -179,10 +183,25 @@ async function openApp(environment: Environment): Promise<App> {
   };
 }
 
+async function announceRuntime({ config, closers }: Environment, runtime: Runtime): Promise<void> {
+  await writeRuntime(config, runtime);
+  closers.add('runtime file', () => removeRuntime(config));
+}
+
+async function openDataFolder({ config, logger, closers }: Environment): Promise<void> {
+  await checkDataFolder(config);
+  const lock = await lockDataDir(config.dataDir);
+  // Releasing the lock lets another process open the folder. With `isLast` we keep the lock if a
+  // part didn't close, because that part may still be writing there.
+  closers.add('data folder', () => lock.release(), { isLast: true });
+  await checkBeforeStart(config, logger);
+}
+
 function openMetrics(parts: {
   readonly sip: SipParts;
   readonly media: MediaParts;
   readonly servers: Servers;
+  readonly recording: Recording;
   readonly callCount: () => number;
 }): Metrics {
   return createMetrics({
@@ -190,6 +209,7 @@ function openMetrics(parts: {
     gateways: parts.sip.gateways,
     media: parts.media.statistics,
     servers: () => parts.servers.watch.facts(),
+    recordings: () => parts.recording.metric(),
   });
 }
 
@@ -226,11 +246,56 @@ type ApiParts = OpenParts & {
   readonly calls: Calls;
   readonly captures: Captures;
   readonly servers: Servers;
+  readonly recording: Recording;
 };
+
+function apiServices(environment: Environment, parts: ApiParts): ApiServices {
+  const { config, clock } = environment;
+  const { storage, calls, sip, media } = parts;
+  return {
+    apps: storage.apps,
+    bots: storage.bots,
+    intake: calls.intake,
+    routes: sip.router,
+    speechToTextProviders: media.speechToTextProviders,
+    maxCallDurationMs: config.calls.maxDurationMs,
+    commands: calls.commands,
+    calls: createCallQueries(storage.database),
+    live: openLive(environment, storage, parts.events),
+    deadLetters: createDeadLetters(storage.database, clock, () => {
+      parts.notifier.pollForOwed();
+      parts.notifier.sendNotices();
+    }),
+    isNotifiable: (url) => parts.notifier.isNotifiable(url),
+    isSoundReachable: (reference) => parts.sounds.isReachable(reference),
+    keyProblem: async (accountId, name) =>
+      (await storage.recordingKeys.find(accountId, name)) === undefined ? noSuchKey : undefined,
+    streams: parts.streams,
+    sounds: parts.sounds.library,
+    suppressions: storage.suppressions,
+    ...openRules(environment, storage, parts.events),
+    suppressing: calls.suppressing,
+    records: storage.records,
+    recordings: parts.recording.recordings,
+    persons: createPersons(
+      createPersonRemoval(storage.database),
+      parts.events.connection,
+      parts.recording.removal,
+    ),
+    campaigns: storage.campaigns,
+    health: healthChecks({
+      database: parts.servers,
+      nats: parts.events,
+      sip: sip.port,
+      node: parts.node,
+    }),
+    servers: () => publicServers(parts.servers.watch.servers()),
+  };
+}
 
 async function openApi(environment: Environment, parts: ApiParts): Promise<string> {
   const { config, logger, clock, closers } = environment;
-  const { storage, calls, sip, media, metrics } = parts;
+  const { storage, calls, metrics } = parts;
   const companion = {
     config,
     database: storage.database,
@@ -248,37 +313,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
     isDraining: () => calls.isDraining(),
     isAlive: parts.node.answer,
     areas: [companionRoutes(companion), openConsole(environment, parts)],
-    services: {
-      apps: storage.apps,
-      bots: storage.bots,
-      intake: calls.intake,
-      routes: sip.router,
-      speechToTextProviders: media.speechToTextProviders,
-      maxCallDurationMs: config.calls.maxDurationMs,
-      commands: calls.commands,
-      calls: createCallQueries(storage.database),
-      live: openLive(environment, storage, parts.events),
-      deadLetters: createDeadLetters(storage.database, clock, () => parts.notifier.pollForOwed()),
-      isNotifiable: (url) => parts.notifier.isNotifiable(url),
-      isSoundReachable: (reference) => parts.sounds.isReachable(reference),
-      keyProblem: async (accountId, name) =>
-        (await storage.recordingKeys.find(accountId, name)) === undefined ? noSuchKey : undefined,
-      streams: parts.streams,
-      sounds: parts.sounds.library,
-      suppressions: storage.suppressions,
-      ...openRules(environment, storage, parts.events),
-      suppressing: calls.suppressing,
-      records: storage.records,
-      persons: createPersons(createPersonRemoval(storage.database), parts.events.connection),
-      campaigns: storage.campaigns,
-      health: healthChecks({
-        database: parts.servers,
-        nats: parts.events,
-        sip: sip.port,
-        node: parts.node,
-      }),
-      servers: () => publicServers(parts.servers.watch.servers()),
-    },
+    services: apiServices(environment, parts),
   });
   await server
     .listen({ host: config.http.host, port: config.http.port })
@@ -340,6 +375,7 @@ type MediaParts = {
   readonly statistics: () => Promise<MediaStatistics>;
   /** The provider names that requests may use in strict mode. Undefined if any name is allowed. */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
+  readonly recordingThread: RecordingThread;
 };
 
 /**
@@ -370,5 +406,6 @@ async function openMedia(
     port,
     statistics: () => port.statistics(),
     speechToTextProviders: onlyNames,
+    recordingThread: recording,
   };
 }

@@ -3,15 +3,16 @@
 import { createAlertPublisher } from '../events/alerts.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
-import { repeat } from '../lib/repeat.ts';
+import { type Repetition, repeat } from '../lib/repeat.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-rules.ts';
 import { NotificationDispatcher, type StoredNotifications } from '../notifier/dispatcher.ts';
 import { createEndpointStore } from '../notifier/endpoint-store.ts';
 import { EndpointWatch } from '../notifier/endpoint-watch.ts';
-import { createSender } from '../notifier/http-sender.ts';
+import { createSender, type NotificationSender } from '../notifier/http-sender.ts';
 import { createNotificationStore, type NotificationStore } from '../notifier/notification-store.ts';
 import type { Receiver } from '../notifier/origin-gates.ts';
 import { type Recipients, rememberRecipients } from '../notifier/recipients.ts';
+import { RecordingNotices } from '../notifier/recording-notices.ts';
 import { version } from '../version.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
@@ -35,6 +36,8 @@ type Parts = {
 const dispatcherStopTimeoutMs = 500;
 /** How often we check for failing receivers, which is also the maximum delay of an alert. */
 const watchEveryMs = 5_000;
+/** How late a POST about a recording may be. */
+const noticesEveryMs = 2_000;
 
 export type Notifier = {
   /**
@@ -59,6 +62,8 @@ export type Notifier = {
   onStored(stored: StoredNotifications): void;
   /** Resolves with true if this process is sending a notification or is about to. */
   isSending(): Promise<boolean>;
+  /** Sends the POSTs about recordings that are due, without waiting for the next look. */
+  sendNotices(): void;
   readonly store: NotificationStore;
   readonly recipients: Recipients;
 };
@@ -86,6 +91,28 @@ function openEndpointWatch(
     watch.onAttempt(...attempt);
     if (watch.hasNews()) watching.wake();
   };
+}
+
+function openNotices(
+  { logger, clock, closers }: Environment,
+  { storage, metrics, mayDeliver }: Parts,
+  { sender, maxRestMs }: { readonly sender: NotificationSender; readonly maxRestMs: number },
+): Repetition {
+  const notices = new RecordingNotices({
+    ...{ pool: storage.database.pool, mayDeliver, logger },
+    delivery: {
+      ...{ sender, version, schedule: defaultRetrySchedule, random: Math.random },
+      ...{ now: () => clock.now(), secrets: (appId) => storage.apps.webhookSecrets(appId) },
+    },
+    onAttempt: ({ verdict, record }) =>
+      metrics.notificationAttempt(verdict.kind, record.durationMs / 1_000),
+  });
+  const sending = repeat(
+    { name: 'POSTs about recordings', everyMs: noticesEveryMs, maxRestMs, logger },
+    () => notices.send(),
+  );
+  closers.add('POSTs about recordings', () => sending.stop());
+  return sending;
 }
 
 export async function openNotifier(environment: Environment, parts: Parts): Promise<Notifier> {
@@ -129,6 +156,7 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
     { maxRestMs: parts.storage.maxRestMs },
   );
   await dispatcher.start();
+  const notices = openNotices(environment, parts, { sender, maxRestMs: parts.storage.maxRestMs });
   closers.add('dispatcher', () => dispatcher.stop(dispatcherStopTimeoutMs));
   return {
     isNotifiable: (url) => guard.isHostAllowed(url),
@@ -138,6 +166,7 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
     canTake: (receiver) => dispatcher.canTake(receiver),
     leaseUntil: (now) => dispatcher.leaseUntil(now),
     onStored: (stored) => dispatcher.onStored(stored),
+    sendNotices: () => notices.wake(),
     isSending: () => store.holdsLeases(),
     ...{ store, recipients },
   };

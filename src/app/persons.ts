@@ -1,9 +1,9 @@
-// Deletes what is stored about a person, in the database and on NATS. Further places, e.g.
-// recordings, join `removeElsewhere`.
+// Deletes what is stored about a person: in the database, on NATS, and in the store of recordings.
 
 import { type RemovedMessages, removeCallMessages } from '../events/call-removal.ts';
 import type { EventConnection } from '../events/connection.ts';
 import { ProblemError } from '../http/problem.ts';
+import type { Removal } from '../recording/removal.ts';
 import type {
   Counts,
   PersonRemoval,
@@ -18,6 +18,7 @@ type Persons = {
 export function createPersons(
   stored: PersonRemoval,
   events: Pick<EventConnection, 'prefix' | 'manager'>,
+  recordings: Pick<Removal, 'removePerson'>,
 ): Persons {
   const removeElsewhere = async (call: RemovableCall): Promise<RemovedMessages> => {
     try {
@@ -36,6 +37,10 @@ export function createPersons(
           removed[what] = (removed[what] ?? 0) + count;
         }
       };
+      // Recordings come first: the records of calls know the number longer than the calls do.
+      const recorded = await recordings.removePerson(accountId, number);
+      if (typeof recorded !== 'number') throw storeAway(recorded.fault.detail);
+      add({ recordings: recorded });
       for (;;) {
         const batch = await stored.findSettled(accountId, number);
         if (batch.length === 0) break;
@@ -47,6 +52,12 @@ export function createPersons(
       return { kind: 'removed', removed, kept: await stored.countKept(accountId, number) };
     },
   };
+}
+
+function storeAway(fault: string): ProblemError {
+  const detail =
+    'The store of recordings does not respond as it should, so the removal is not complete. Repeat the request.';
+  return new ProblemError('unavailable', detail, { retryAfterS: 30, cause: new Error(fault) });
 }
 
 function natsAway(cause: unknown): ProblemError {

@@ -13,6 +13,7 @@ import { isReadOnlyServer } from '../store/sql-errors.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
 import type { Node } from './nodes.ts';
+import type { Recording } from './recording.ts';
 import type { SipParts } from './sip.ts';
 import type { Storage } from './storage.ts';
 
@@ -32,6 +33,7 @@ type Parts = {
   readonly events: Events;
   readonly sip: SipParts;
   readonly callCount: () => number;
+  readonly recording: Pick<Recording, 'storeFacts'>;
 };
 
 /** How late the watch may notice a change that nobody asks about. */
@@ -89,7 +91,7 @@ function watchDatabase({ database: { pool, kind } }: Storage): DatabaseWatch {
 
 function factsOf(
   { config }: Environment,
-  { storage, node, events, sip, callCount }: Parts,
+  { storage, node, events, sip, callCount, recording }: Parts,
   database: DatabaseWatch,
 ): Omit<ServerFacts, 'disk'> {
   const { readings, roundTripMs } = database;
@@ -110,5 +112,6 @@ function factsOf(
     gateways: sip.gateways(),
     backlog: readings?.backlog,
     databaseBytes: readings?.databaseBytes,
+    recordingStore: recording.storeFacts(),
   };
 }

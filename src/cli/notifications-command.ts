@@ -101,7 +101,8 @@ function formatDeadLetter(letter: DeadLetter): string {
   const { eventId, callId, botId, sequence, failedAt, failure } = letter;
   const { attempts, lastStatus, lastError } = letter;
   const last = lastStatus ?? lastError ?? 'not tried';
-  return `${failedAt}  ${callId}  ${botId}  #${sequence} ${describeBody(letter.body)}  ${failure}  ${attempts} attempts, last ${last}  ${eventId}`;
+  const place = sequence === undefined ? 'recording' : `#${sequence}`;
+  return `${failedAt}  ${callId}  ${botId}  ${place} ${describeBody(letter.body)}  ${failure}  ${attempts} attempts, last ${last}  ${eventId}`;
 }
 
 export async function replayNotifications(

@@ -3,7 +3,7 @@
 
 import type { CampaignAlert } from '../calls/rules/held-campaign.ts';
 import type { EventConnection } from './connection.ts';
-import { alertSubject, campaignAlertSubject } from './subjects.ts';
+import { alertSubject, campaignAlertSubject, recordingAlertSubject } from './subjects.ts';
 
 export type Alert = {
   readonly id: string;
@@ -23,6 +23,14 @@ export function createAlertPublisher(connection: EventConnection) {
 export function createCampaignAlertPublisher(connection: EventConnection) {
   return async (alert: CampaignAlert): Promise<void> => {
     const subject = campaignAlertSubject(connection.prefix, alert.accountId);
+    await connection.put(subject, JSON.stringify(alert), { id: alert.id });
+  };
+}
+
+/** Returns a function that publishes an alert, and rejects if the alert isn't stored in time. */
+export function createRecordingAlertPublisher(connection: EventConnection) {
+  return async (alert: Pick<Alert, 'id' | 'accountId'>): Promise<void> => {
+    const subject = recordingAlertSubject(connection.prefix, alert.accountId);
     await connection.put(subject, JSON.stringify(alert), { id: alert.id });
   };
 }

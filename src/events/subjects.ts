@@ -51,6 +51,11 @@ export function campaignAlertSubject(prefix: string, accountId: string): string 
   return alertSubject(prefix, accountId, 'campaigns');
 }
 
+/** @throws RangeError if the account's id isn't valid in a subject */
+export function recordingAlertSubject(prefix: string, accountId: string): string {
+  return alertSubject(prefix, accountId, 'recordings');
+}
+
 export function commandSubject(prefix: string, callId: string): string {
   return `${prefix}.command.${callId}`;
 }

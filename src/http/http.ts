@@ -50,7 +50,9 @@ export type Access = {
 
 export type ContentType =
   | 'application/json'
+  | 'application/octet-stream'
   | 'application/x-ndjson'
+  | 'audio/wav'
   | 'text/csv'
   | 'text/event-stream';
 

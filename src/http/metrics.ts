@@ -6,6 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { ServerFacts } from '../servers/server-facts.ts';
 import { callMetrics, type End, type EndedCall } from './call-metrics.ts';
 import { type MediaMetric, mediaMetrics } from './media-metrics.ts';
+import { type RecordingMetric, recordingMetrics } from './recording-metrics.ts';
 import { serverMetrics } from './server-metrics.ts';
 
 const notificationResults = ['delivered', 'retry', 'failed'] as const;
@@ -40,6 +41,7 @@ export type MetricSources = {
   readonly gateways?: () => readonly GatewayMetric[];
   readonly media?: () => Promise<MediaMetric>;
   readonly servers?: () => ServerFacts;
+  readonly recordings?: () => RecordingMetric;
 };
 
 export function createMetrics({
@@ -47,6 +49,7 @@ export function createMetrics({
   gateways = () => [],
   media,
   servers,
+  recordings,
 }: MetricSources = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -83,20 +86,12 @@ export function createMetrics({
     },
   });
   const attempts = notificationMetrics(registry);
-  const failing = new Gauge({
-    name: 'offhook_endpoint_failing',
-    help: 'Receivers of notifications that keep failing, by app; the same on every node',
-    labelNames: ['app_id'],
-    registers,
-  });
-  const campaigns = new Gauge({
-    name: 'offhook_campaigns_held',
-    help: 'Campaigns whose calls wait because too many were abandoned; the same on every node',
-    registers,
-  });
+  const { failing, campaigns } = clusterMetrics(registers);
   const measureMedia = media === undefined ? undefined : mediaMetrics(registry, media);
   const measureServers =
     servers === undefined ? undefined : serverMetrics(registry, servers, () => new Date());
+  const measureRecordings =
+    recordings === undefined ? undefined : recordingMetrics(registry, recordings);
   const measureProcess = processMetrics(registry);
   return {
     contentType: registry.contentType,
@@ -104,6 +99,7 @@ export function createMetrics({
       await measureProcess();
       await measureMedia?.();
       measureServers?.();
+      measureRecordings?.();
       calls.knowTrunks(gateways().map(({ trunk }) => trunk));
       return await registry.metrics();
     },
@@ -118,6 +114,22 @@ export function createMetrics({
       for (const [app_id, count] of byApp) failing.set({ app_id }, count);
     },
   };
+}
+
+/** Gauges that have the same value on every node. */
+function clusterMetrics(registers: Registry[]) {
+  const failing = new Gauge({
+    name: 'offhook_endpoint_failing',
+    help: 'Receivers of notifications that keep failing, by app; the same on every node',
+    labelNames: ['app_id'],
+    registers,
+  });
+  const campaigns = new Gauge({
+    name: 'offhook_campaigns_held',
+    help: 'Campaigns whose calls wait because too many were abandoned; the same on every node',
+    registers,
+  });
+  return { failing, campaigns };
 }
 
 // As in `call-metrics.ts`, the counts are 0 at the first scrape, so that the first dead letter

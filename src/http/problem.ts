@@ -26,6 +26,7 @@ export const problemKinds = {
   'idempotency-conflict': { status: 409, title: 'The idempotency key was used before' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, title: 'The body is not JSON' },
+  'range-not-satisfiable': { status: 416, title: 'The range lies behind the end' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
   'headers-too-large': { status: 431, title: 'The headers are too large' },
   internal: { status: 500, title: 'Internal error' },

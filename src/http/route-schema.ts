@@ -13,6 +13,7 @@ const descriptions = {
   409: 'The idempotency key was used with another request, or the operation is not possible in the current state',
   413: 'The body is larger than the operation accepts: 256 KiB, unless it says otherwise',
   415: 'The body is not `application/json`, or another content type that the operation accepts',
+  416: '`Range` begins behind the end; `Content-Range` has the size',
   429: 'Too many calls are waiting, or the app has reached one of its limits, or too many requests with bad credentials came from the same address; see `Retry-After`',
   500: 'The gateway failed to handle the request',
   503: 'The database, or another service that the request needs, is unreachable; or too many reads of the account are under way; or this read took too long. See `Retry-After`',

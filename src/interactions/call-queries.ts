@@ -13,6 +13,7 @@ import type { CallQuality } from '../calls/life/call-quality.ts';
 import type { EndFacts } from '../calls/life/end-facts.ts';
 import type { RuleName } from '../calls/rules/rule-words.ts';
 import type { LocalDay } from '../lib/local-days.ts';
+import type { CallRecording } from './call-recording.ts';
 
 /** The account and bot whose calls the client may read. All other calls are treated as unknown. */
 export type CallScope = { readonly accountId: string; readonly botId: string };
@@ -73,6 +74,8 @@ export type TimelineEntry = {
 
 export type CallDetails = CallSummary & {
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** Undefined if the call has not been recorded. */
+  readonly recording?: CallRecording;
   readonly timeline: readonly TimelineEntry[];
 };
 

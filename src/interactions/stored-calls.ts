@@ -13,6 +13,7 @@ import {
 import type { Database } from '../store/database.ts';
 import { type Day, dayOf } from '../store/days.ts';
 import type { Queries } from '../store/queries.ts';
+import { findRecording } from '../store/recordings/recording-reads.ts';
 import { sql } from '../store/sql.ts';
 import { inScope } from './call-conditions.ts';
 import type {
@@ -23,6 +24,7 @@ import type {
   NotificationView,
   TimelineEntry,
 } from './call-queries.ts';
+import { callRecording } from './call-recording.ts';
 import {
   listCalls,
   queuePosition,
@@ -77,11 +79,14 @@ async function details(
     from calls where ${inScope(scope)} and call_id = ${callId}`);
   const [row] = rows;
   if (row === undefined) return undefined;
+  const timeline = await storedTimeline(queries, callId, dayOf(row.accepted_at));
+  const recording = callRecording(await findRecording(queries, callId), timeline);
   return {
     ...toSummary(row),
     ...(row.queue_position === null ? {} : { queuePosition: row.queue_position }),
     metadata: row.metadata,
-    timeline: await storedTimeline(queries, callId, dayOf(row.accepted_at)),
+    ...(recording === undefined ? {} : { recording }),
+    timeline,
   };
 }
 

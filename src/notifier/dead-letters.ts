@@ -41,7 +41,8 @@ export type DeadLetter = {
   readonly eventId: string;
   readonly callId: string;
   readonly botId: string;
-  readonly sequence: number;
+  /** Undefined for a POST about a recording, which is outside the call's order. */
+  readonly sequence?: number;
   readonly state: 'failed';
   readonly failure: Failure;
   readonly createdAt: string;
@@ -106,13 +107,7 @@ const selected = `(select true from calls c where c.call_id = n.call_id) and n.a
   and ($3::text is null or n.call_id = $3) and ($4::timestamptz is null or n.failed_at >= $4)
   and ($5::timestamptz is null or n.failed_at < $5)`;
 
-const listStatement = {
-  name: 'dead-letters-list',
-  text: listFrom(`
-select n.* from notifications n where ${selected} and ($6::text is null or n.failure = $6)
-  and ($7::timestamptz is null or (n.failed_at, n.event_id) < ($7, $8::text))
-order by n.failed_at desc, n.event_id desc limit $9`),
-} as const;
+const listStatement = { name: 'dead-letters-list', text: listFrom(pageOf(selected)) } as const;
 
 // Selects each bot's newest dead letters from an index. $2 is an array of bots. If $2 is null, a
 // recursive query uses the same index to step through all the account's bots.
@@ -127,15 +122,32 @@ with recursive known (bot_id) as (
     where account_id = $1 and failed_at is not null and bot_id > known.bot_id order by bot_id limit 1)
   from known where known.bot_id is not null
 ), visible (bot_id) as (
-  select bot_id from known where bot_id is not null union all select unnest($2::text[])
+  select bot_id from known where bot_id is not null union select unnest($2::text[])
+  union select bot_id from recording_notices where account_id = $1 and failed_at is not null and $2::text[] is null
 )
-select newest.* from visible cross join lateral (
-  select n.* from notifications n where ${selected.replace('$2', 'visible.bot_id')}
-    and ($6::text is null or n.failure = $6)
-    and ($7::timestamptz is null or (n.failed_at, n.event_id) < ($7, $8::text))
-  order by n.failed_at desc, n.event_id desc limit $9) newest
+select newest.* from visible cross join lateral (${pageOf(selected.replace('$2', 'visible.bot_id'))}) newest
 order by newest.failed_at desc, newest.event_id desc limit $9`),
 } as const;
+
+/**
+ * A page of notifications, and of POSTs about recordings, which have no sequence. Each part uses its
+ * own index.
+ */
+function pageOf(condition: string): string {
+  const filtered = `${condition} and ($6::text is null or n.failure = $6)
+  and ($7::timestamptz is null or (n.failed_at, n.event_id) < ($7, $8::text))
+  order by n.failed_at desc, n.event_id desc limit $9`;
+  const columns =
+    'n.event_id, n.call_id, n.bot_id, n.failure, n.created_at, n.failed_at, n.attempts';
+  return `
+select * from (
+  (select n.day, n.sequence, n.event_sequence, ${columns} from notifications n where ${filtered})
+  union all
+  (select (select day from calls where call_id = n.call_id), null::integer,
+     substring(n.event_id from '[0-9]+$')::integer, ${columns} from recording_notices n where ${filtered})
+) n
+order by n.failed_at desc, n.event_id desc limit $9`;
+}
 
 /** Joins the final attempt to each row of `page`, which is a query on notifications. */
 function listFrom(page: string): string {
@@ -180,6 +192,25 @@ with chosen as (
 select event_id from renewed`,
   }) as const;
 
+const replayNotices = (name: string, condition: string) => ({
+  name,
+  text: `
+with chosen as (
+  select n.call_id from recording_notices n where ${condition}
+  order by n.failed_at, n.call_id limit ${replayBatch} for update
+), renewed as (
+  update recording_notices n set state = 'pending', failed_at = null, failure = null, owed_since = $6,
+    attempts_before = n.attempts, next_attempt_at = $6
+  from chosen where n.call_id = chosen.call_id
+  returning n.event_id, n.call_id
+)
+insert into notification_replays (event_id, call_id, replayed_at, replayed_by)
+select event_id, call_id, $6, $7 from renewed returning event_id`,
+});
+
+const replayAllNotices = replayNotices('dead-notices-replay', selected);
+const replayOneNotice = replayNotices('dead-notices-replay-one', `${selected} and n.event_id = $8`);
+
 const replayAllStatement = replayStatement('dead-letters-replay', selected);
 const replayOneStatement = replayStatement(
   'dead-letters-replay-one',
@@ -190,6 +221,9 @@ const findStatement = {
   name: 'dead-letters-find',
   text: `
 select n.event_id, n.call_id, n.state from notifications n join calls c using (call_id)
+where n.call_id = $4 and n.event_id = $3 and c.account_id = $1 and c.bot_id = $2
+union all
+select n.event_id, n.call_id, n.state from recording_notices n join calls c using (call_id)
 where n.call_id = $4 and n.event_id = $3 and c.account_id = $1 and c.bot_id = $2`,
 } as const;
 
@@ -217,11 +251,14 @@ export function createDeadLetters(
     async replayOne(scope, by, eventId) {
       const callId = callIdOfEvent(eventId);
       if (callId === undefined) return undefined;
-      const { rowCount } = await sql.query({
-        ...replayOneStatement,
-        values: [...values(scope, { callId }), clock.now(), by, eventId],
-      });
-      if (rowCount === 1) onReplayed();
+      const chosen = [...values(scope, { callId }), clock.now(), by, eventId];
+      const notification = await sql.query({ ...replayOneStatement, values: chosen });
+      const notice =
+        notification.rowCount === 1
+          ? notification
+          : await sql.query({ ...replayOneNotice, values: chosen });
+      const isReplayed = notice.rowCount === 1;
+      if (isReplayed) onReplayed();
       const found = await sql.query<FoundRow>({
         ...findStatement,
         values: [scope.accountId, scope.botId, eventId, callId],
@@ -229,15 +266,15 @@ export function createDeadLetters(
       const row = found.rows[0];
       if (row === undefined) return undefined;
       const { event_id, call_id, state } = row;
-      return { eventId: event_id, callId: call_id, state, replayed: rowCount === 1 };
+      return { eventId: event_id, callId: call_id, state, replayed: isReplayed };
     },
     async replay(scope, by, selection) {
-      const { rows } = await sql.query({
-        ...replayAllStatement,
-        values: [...values(scope, selection), clock.now(), by],
-      });
-      if (rows.length > 0) onReplayed();
-      return { count: rows.length, more: rows.length === replayBatch };
+      const chosen = [...values(scope, selection), clock.now(), by];
+      const { rows } = await sql.query({ ...replayAllStatement, values: chosen });
+      const notices = await sql.query({ ...replayAllNotices, values: chosen });
+      const count = rows.length + notices.rows.length;
+      if (count > 0) onReplayed();
+      return { count, more: Math.max(rows.length, notices.rows.length) === replayBatch };
     },
   };
 }
@@ -251,7 +288,7 @@ type FoundRow = {
 type ListedRow = EventColumns &
   IdentityColumns & {
     readonly event_id: string;
-    readonly sequence: number;
+    readonly sequence: number | null;
     readonly failure: Failure;
     readonly created_at: Date;
     readonly failed_at: Date;
@@ -288,11 +325,12 @@ async function list(
 }
 
 function toDeadLetter(row: ListedRow): DeadLetter {
+  const event = toCallEvent(identityOf(row), row);
   return {
     eventId: row.event_id,
     callId: row.call_id,
     botId: row.bot_id,
-    sequence: row.sequence,
+    ...(row.sequence === null ? {} : { sequence: row.sequence }),
     state: 'failed',
     failure: row.failure,
     createdAt: row.created_at.toISOString(),
@@ -300,7 +338,7 @@ function toDeadLetter(row: ListedRow): DeadLetter {
     attempts: row.attempts,
     ...(row.response_status === null ? {} : { lastStatus: row.response_status }),
     ...(row.error === null ? {} : { lastError: row.error }),
-    body: notificationOf(toCallEvent(identityOf(row), row)),
+    body: row.sequence === null ? event : notificationOf(event),
   };
 }
 

@@ -8,6 +8,18 @@ import type { DiskSpace } from './disk-space.ts';
 
 export type DatabaseCondition = 'up' | 'slow' | 'read-only' | 'away' | 'unknown';
 
+/** The store of recordings. */
+export type RecordingStoreFacts = {
+  readonly name: string;
+  /** False until it was used for the first time. */
+  readonly isKnown: boolean;
+  /** What is wrong with it. Undefined if nothing is. */
+  readonly fault?: string;
+  readonly since?: Date;
+  /** Recordings of this node that are not stored yet. */
+  readonly waiting: number;
+};
+
 export type ServerFacts = {
   readonly database: {
     readonly isEmbedded: boolean;
@@ -44,6 +56,8 @@ export type ServerFacts = {
     readonly gateway: string;
     readonly isUp: boolean;
   }[];
+  /** Undefined if nothing was recorded yet. */
+  readonly recordingStore?: RecordingStoreFacts | undefined;
   /** Undefined if the file system can't tell. */
   readonly disk: DiskSpace | undefined;
   /** Undefined while the database is away. */

@@ -2,7 +2,14 @@
 // The line says in words what the server's state affects now.
 
 /** `node`: a gateway process; `carrier`: a trunk with its gateways; `disk`: DATA_DIR's disk. */
-export type ServerKind = 'database' | 'nats' | 'sip-engine' | 'node' | 'carrier' | 'disk';
+export type ServerKind =
+  | 'database'
+  | 'nats'
+  | 'sip-engine'
+  | 'node'
+  | 'carrier'
+  | 'disk'
+  | 'recordings';
 
 /**
  * - `up`: it works.

@@ -4,7 +4,7 @@
 import type { NatsStatus } from '../events/nats-status.ts';
 import type { NodeRow } from '../store/nodes.ts';
 import type { DiskSpace } from './disk-space.ts';
-import type { ServerFacts } from './server-facts.ts';
+import type { RecordingStoreFacts, ServerFacts } from './server-facts.ts';
 import type { ServerLine } from './server-line.ts';
 
 /** If NATS rejects an event for this long, it's full or stalled, and retries don't help. */
@@ -22,6 +22,7 @@ export function serverLines(facts: ServerFacts, now: Date): readonly ServerLine[
     ...engineLines(facts.engines),
     ...nodeLines(facts),
     ...carrierLines(facts.gateways),
+    ...(facts.recordingStore === undefined ? [] : [recordingLine(facts.recordingStore)]),
     ...(facts.disk === undefined ? [] : [diskLine(facts.disk, facts.database.isEmbedded)]),
   ];
 }
@@ -223,6 +224,18 @@ function carrierState(up: number, down: number): State {
   return {
     state: 'impaired',
     affects: `${down} of its ${up + down} gateways do not respond. Calls try the others first.`,
+  };
+}
+
+function recordingLine(facts: RecordingStoreFacts): ServerLine {
+  const { name, isKnown, fault, since, waiting } = facts;
+  const line: Stateless = { id: 'recordings', kind: 'recordings', name: 'Store of recordings' };
+  if (!isKnown) return { ...line, state: 'unknown', detail: name };
+  if (fault === undefined) return { ...line, state: 'up', detail: name };
+  return {
+    ...{ ...line, state: 'away', detail: `${name}: ${fault}` },
+    ...(since === undefined ? {} : { since }),
+    affects: `Calls are not affected, and are still recorded. ${count(waiting, 'recording')} of this gateway ${waiting === 1 ? 'waits' : 'wait'} on its disk, for 24 h at most.`,
   };
 }
 

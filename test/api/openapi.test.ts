@@ -48,6 +48,7 @@ describe('/openapi.json', () => {
 
     expect(operations.sort()).toEqual([
       '["delete","/api/public/bot/{botId}/calls/{callId}","endCall"]',
+      '["delete","/api/public/bot/{botId}/calls/{callId}/recording","deleteRecording"]',
       '["delete","/api/public/persons/{number}","deletePerson"]',
       '["delete","/api/public/rules/{ruleSetName}","deleteRuleSet"]',
       '["delete","/api/public/sounds/{soundName}","deleteSound"]',
@@ -60,6 +61,7 @@ describe('/openapi.json', () => {
       '["get","/api/public/bot/{botId}/calls/{callId}/context","getCallContext"]',
       '["get","/api/public/bot/{botId}/calls/{callId}/events","followCall"]',
       '["get","/api/public/bot/{botId}/calls/{callId}/notifications","listNotifications"]',
+      '["get","/api/public/bot/{botId}/calls/{callId}/recording","getRecording"]',
       '["get","/api/public/bot/{botId}/events","followEvents"]',
       '["get","/api/public/bot/{botId}/notifications","listDeadLetters"]',
       '["get","/api/public/calls","listCallsOfApp"]',
@@ -130,7 +132,7 @@ describe('/openapi.json', () => {
       expect(node['security']).toEqual([{ auth: [] }]);
       for (const [status, answer] of Object.entries(node['responses'] as Node)) {
         const types = status.startsWith('2')
-          ? successOf(node['operationId'])
+          ? successOf(node['operationId'], status)
           : ['application/problem+json'];
         expect(Object.keys(answer['content'] ?? {})).toEqual(types);
         expect(answer['description']).not.toBe('Default Response');
@@ -177,9 +179,13 @@ describe('/openapi.json', () => {
   });
 });
 
-function successOf(operationId: unknown): readonly string[] {
+function successOf(operationId: unknown, status: string): readonly string[] {
   const streams: unknown[] = ['followEvents', 'followEventsOfApp', 'followCall'];
   const lists: unknown[] = ['listCalls', 'listCallsOfApp'];
+  if (operationId === 'getRecording') {
+    const audio = ['audio/wav', 'application/octet-stream'];
+    return status === '206' ? audio : [...audio, 'application/json'];
+  }
   if (operationId === 'exportRecords') return ['application/x-ndjson', 'text/csv'];
   if (lists.includes(operationId)) return ['application/json', 'text/csv'];
   return streams.includes(operationId) ? ['text/event-stream'] : ['application/json'];

@@ -82,6 +82,8 @@ const noSounds: ApiServices['sounds'] = {
   ...{ list: unused, find: unused, remove: unused, put: unused },
 };
 
+const noRecordings: ApiServices['recordings'] = { find: unused, read: unused, remove: unused };
+
 export function emptySummary({ from, to, timeZone }: SummaryPeriod): CallsSummary {
   const total = { accepted: 0, answered: 0, people: 0, machines: 0, minutes: 0, outcomes: {} };
   const period = { from: from.toISOString(), to: to.toISOString(), timeZone };
@@ -182,6 +184,7 @@ export async function startHarness(
       seal: (_botId, url) => ({ url }),
       callOf: async () => undefined,
     },
+    recordings: noRecordings,
     sounds: noSounds,
     suppressions: noSuppressions,
     campaigns: { list: unused, find: unused },

@@ -49,6 +49,8 @@ const endpoints: readonly Endpoint[] = [
   ['GET', `${calls}/{callId}`, 'jwt', 'Dialout'],
   ['DELETE', `${calls}/{callId}`, 'jwt', 'Dialout'],
   ['GET', `${calls}/{callId}/context`, 'jwt', 'Dialout'],
+  ['GET', `${calls}/{callId}/recording`, 'jwt', 'Recordings'],
+  ['DELETE', `${calls}/{callId}/recording`, 'jwt', 'Recordings'],
   ['GET', `${calls}/{callId}/notifications`, 'jwt', 'Dialout'],
   ['GET', `${calls}/{callId}/events`, 'jwt', 'Dialout'],
   ['POST', `${calls}/{callId}/commands`, 'jwt', 'Dialout'],

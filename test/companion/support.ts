@@ -70,7 +70,7 @@ export type Rig = AsyncDisposable & {
   addBot(bot: Bot): Promise<void>;
   /** Sends a request. A string is sent as the body unchanged. */
   ask(
-    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     url: string,
     body?: unknown,
     ask?: Ask,
@@ -166,6 +166,7 @@ export async function startRig(
         seal: (_botId, url) => ({ url }),
         callOf: async () => undefined,
       },
+      recordings: { find: unused, read: unused, remove: unused },
       sounds: { list: unused, find: unused, remove: unused, put: unused },
       suppressing: { suppress: unused, store: unused, cancelSuppressed: unused },
       suppressions: { find: unused, list: unused, remove: unused, check: unused },

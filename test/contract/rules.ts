@@ -42,7 +42,7 @@ export function ruleServices(
       check: (call) => checkCall(database.pool, call, clock.now()),
     },
     records: createCallRecords(database),
-    persons: createPersons(createPersonRemoval(database), events),
+    persons: createPersons(createPersonRemoval(database), events, { removePerson: async () => 0 }),
     campaigns: createCampaigns(database),
   };
 }

@@ -237,7 +237,10 @@ export async function runAdminOperation(
   const parsed = schema.safeParse(input, { error: describeIssues });
   if (!parsed.success) {
     throw invalidRequest(
-      detailedIssues(parsed.error.issues).map(({ path, message }) => ({ path: path.join('.'), message })),
+      detailedIssues(parsed.error.issues).map(({ path, message }) => ({
+        path: path.join('.'),
+        message,
+      })),
     );
   }
   return await run(stores, parsed.data as never);

@@ -233,7 +233,7 @@ export class Keeper {
     const { rows } = this.#ports;
     const { row, isClaimed } = await rows.claim(job.recording);
     if (!isClaimed) return await this.#leave(job, row);
-    if (row.deletedAt !== null) return await this.#discard(job);
+    if (row.deletedAt !== null) return await this.#discard(job, row);
     const spooled = await this.#finished(job, row);
     if (spooled === undefined) return;
     const names = objectNames({
@@ -326,8 +326,12 @@ export class Keeper {
   }
 
   /** Discards a recording that was deleted before it was stored. */
-  async #discard(job: Job): Promise<void> {
-    const { rows, thread } = this.#ports;
+  async #discard(job: Job, { audioName, metadataName }: RecordingRow): Promise<void> {
+    const { rows, thread, store } = this.#ports;
+    for (const name of [audioName, metadataName]) {
+      const done: Done = name === null ? { ok: true } : await store.remove(name);
+      if (!done.ok) throw new Error(`a deleted recording is still stored: ${done.fault.detail}`);
+    }
     await thread.remove(job.folder);
     await rows.settleDeleted(job.recording.callId);
     this.#jobs.delete(job.folder);

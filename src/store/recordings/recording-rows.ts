@@ -34,7 +34,7 @@ export type RecordingRow = {
   readonly deletedBy: string | null;
 };
 
-export const recordingColumns = `
+export const recordingColumns = sql`
   r.call_id as "callId", r.account_id as "accountId", r.bot_id as "botId", r.owner_id as "ownerId", r.state,
   r.started_at as "startedAt", r.duration_ms as "durationMs", r.paused_ms as "pausedMs", r.bytes, r.sha256,
   r.audio_name as "audioName", r.metadata_name as "metadataName", r.location, r.key_name as "keyName",
@@ -110,7 +110,7 @@ export class RecordingRows {
          set claimed_by = excluded.claimed_by, claimed_until = excluded.claimed_until
          where r.settled_at is null and (r.claimed_until < now() or r.claimed_by = excluded.claimed_by
            or not exists (select from nodes n where n.owner_id = r.claimed_by and n.lost_at is null))
-       returning ${recordingColumns}`,
+       returning ${recordingColumns.text}`,
       [callId, accountId, botId, ownerId, startedAt, keyName ?? null, this.#now(), this.#ownerId],
     );
     const [row] = claimed.rows;
@@ -181,7 +181,8 @@ export class RecordingRows {
         sql`update recordings set state = ${outcome.state}, settled_at = ${this.#now()},
             fault = ${fault?.reason ?? null}, fault_detail = ${fault?.detail ?? null},
             expires_at = coalesce(expires_at, ${this.#now()}), claimed_by = null, claimed_until = null
-          where call_id = ${callId} and claimed_by = ${this.#ownerId} and settled_at is null`,
+          where call_id = ${callId} and claimed_by = ${this.#ownerId} and settled_at is null
+          and deleted_at is null`,
       );
       if (rowCount !== 1) return false;
       await appendLateEvents(client, this.#now(), [callId]);
@@ -203,9 +204,17 @@ export class RecordingRows {
     return await inTransaction(this.#pool, (client) => appendLateEvents(client, this.#now()));
   }
 
+  /** Returns true if the event of a recording has yet to be appended or published. */
+  async isEventOwed(): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      'select from recordings where settled_at is not null and announced_at is null limit 1',
+    );
+    return rowCount === 1;
+  }
+
   async find(callId: string): Promise<RecordingRow | undefined> {
     const { rows } = await this.#pool.query<RecordingRow>(
-      `select ${recordingColumns} from recordings r where r.call_id = $1`,
+      `select ${recordingColumns.text} from recordings r where r.call_id = $1`,
       [callId],
     );
     return rows[0];

@@ -47,6 +47,10 @@ const statements = {
   deliveryAttempts: 'delete from delivery_attempts where call_id = any($1::text[])',
   notificationReplays: 'delete from notification_replays where call_id = any($1::text[])',
   captures: 'delete from call_captures where call_id = any($1::text[])',
+  recordingNotices: 'delete from recording_notices where call_id = any($1::text[])',
+  // The keeper discards what it hasn't stored yet, and then needs the row.
+  recordingRows:
+    'delete from recordings where call_id = any($1::text[]) and settled_at is not null',
   legs: 'delete from call_legs where call_id = any($1::text[])',
   calls: 'delete from calls where call_id = any($1::text[])',
 };

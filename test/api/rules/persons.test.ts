@@ -9,6 +9,7 @@ import { problemOf, startRig } from '../../companion/support.ts';
 import { acceptedCall } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';
 import { forSuite } from '../../support/opened.ts';
+import { startTestRecordings } from '../../support/recordings.ts';
 import { insertRows, tableNamesIn } from '../../support/tables.ts';
 
 const number = '12025550110';
@@ -18,13 +19,22 @@ const other = '12025550120';
 const aboutCalls = [
   ...['call_captures', 'call_events', 'call_legs', 'call_records', 'called_numbers', 'calls'],
   ...['conversations', 'delivery_attempts', 'messages', 'notification_lanes'],
-  ...['notification_replays', 'notifications', 'suppressions'],
+  ...['notification_replays', 'notifications', 'recording_notices', 'recordings', 'suppressions'],
 ];
 
 /** Why no removal looks into the other tables. A table that is missing here must be covered. */
 const notAboutCalls: Readonly<Record<string, readonly string[]>> = {
   'are an account’s settings': [
-    ...['apps', 'bots', 'connections', 'rule_sets', 'ruled_accounts', 'sounds', 'webhook_secrets'],
+    ...[
+      'apps',
+      'bots',
+      'connections',
+      'recording_keys',
+      'rule_sets',
+      'ruled_accounts',
+      'sounds',
+      'webhook_secrets',
+    ],
   ],
   'count calls without a number': [
     ...['app_usage', 'call_totals', 'caller_totals', 'campaign_totals', 'campaigns'],
@@ -39,12 +49,18 @@ const notAboutCalls: Readonly<Record<string, readonly string[]>> = {
 const now = new Date('2026-11-20T09:00:00.000Z');
 const day = '2026-11-20';
 
+const recordings = forSuite(startTestRecordings);
+
 describe.each(databaseKinds)('DELETE /api/public/persons/{number} on %s', (kind) => {
   const rig = forSuite(() =>
     startRig(kind, {
       nats: true,
       services: async ({ database, events }) => ({
-        persons: createPersons(createPersonRemoval(database), events),
+        persons: createPersons(
+          createPersonRemoval(database),
+          events,
+          recordings.removalOf(database),
+        ),
       }),
     }),
   );
@@ -113,6 +129,13 @@ describe.each(databaseKinds)('DELETE /api/public/persons/{number} on %s', (kind)
       {
         ...{ accountId, callId, botId, appId: 'app-1', acceptedAt: now, number: callee },
         ...{ caller: '1', endedAt: now, outcome: 'completed' },
+      },
+    ]);
+    await recordings.add(rig.database, call, Buffer.from(text));
+    await insertRows(pool, 'recording_notices', [
+      {
+        ...{ callId, accountId, botId, eventId: event.eventId, state: 'failed', attempts: 1 },
+        ...{ createdAt: now, nextAttemptAt: now },
       },
     ]);
     const { events } = rig;
@@ -190,7 +213,7 @@ describe.each(databaseKinds)('DELETE /api/public/persons/{number} on %s', (kind)
         ...{ calls: 2, events: 2, notifications: 2, notificationQueues: 2, deliveryAttempts: 2 },
         ...{ captures: 2, legs: 2, messages: 2, conversations: 2, calledNumbers: 1 },
         notificationReplays: 2,
-        ...{ streamedEvents: 4, contexts: 2 },
+        ...{ streamedEvents: 4, contexts: 2, recordings: 2, recordingNotices: 2 },
       },
       kept: [
         { what: 'records', count: 2, reason: expect.stringContaining('16 CFR 310.5') },
