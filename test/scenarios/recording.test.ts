@@ -129,6 +129,35 @@ describe('a recorded call', () => {
   });
 });
 
+test('an agent who answers during the notice is heard after it, and is recorded', async () => {
+  const notice = speech(12_000, 9);
+  await dialer().addSound('before-the-agent', makeWav({ code: 7, bits: 8, data: notice }));
+  const agents = await StreamCallee.waiting();
+  const call = await rig.call(null, {
+    recording: { announce: 'sound:before-the-agent' },
+    bridge: { to: agents.target },
+  });
+  const { callee: person } = call;
+  await person.answer();
+  const agent = await agents.called();
+  rig.keep(agent);
+  await agent.answer();
+  await until(call, 'transfer-answered');
+  expect(rig.typesOf(call.callId)).not.toContain('recording-started');
+  const reply = speech(1_600, 10);
+  await eventually(async () => {
+    await agent.speak(reply);
+    return person.heard.includes(reply);
+  }, 'the person hears the agent');
+  expect(person.heard.includes(notice)).toBe(true);
+  expect(person.heard.indexOf(reply)).toBeGreaterThan(person.heard.indexOf(notice));
+  await until(call, 'recording-started');
+  await agent.speak(Buffer.concat([reply, quiet]));
+  person.hangUp();
+  await rig.endOf(call.callId);
+  expect((await fileOf(call)).right.includes(reply)).toBe(true);
+});
+
 describe('a key that is pressed in a pause', () => {
   test('reaches only the bot', async () => {
     const bot = await rig.startBot();

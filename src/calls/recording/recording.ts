@@ -105,7 +105,6 @@ export type RecordingFailure = (typeof recordingFailures)[number];
 
 /** storing: the call's part is over, and the recording is on its way to the store. */
 export const recordingStates = ['recording', 'paused', 'storing', 'stored', 'failed'] as const;
-export type RecordingState = (typeof recordingStates)[number];
 
 /**
  * The media's reports, in order: `started`, pairs of `paused` and `resumed`, then `stopped` or

@@ -104,6 +104,25 @@ describe('a sound', () => {
     expect(new Set(bench.sent.at(-1)?.payload)).toEqual(new Set([0xff]));
   });
 
+  test('plays on if it is the notice before a recording, unless the call ends', () => {
+    const bench = answered();
+    const notice = { ...sound('notice', 480, 9), source: 'recording' } as const;
+    bench.session.execute({ kind: 'play', playback: notice });
+    bench.session.execute({ kind: 'play', playback: sound('one', 8_000) });
+    bench.tick(1);
+    bench.session.execute({ kind: 'stopPlayback' });
+    bench.tick(2);
+    bench.session.execute({ kind: 'play', playback: notice });
+    bench.tick(1);
+    bench.session.execute({ kind: 'stopPlayback', isEnd: true });
+
+    expect(said(bench).slice(0, 480)).toEqual([...notice.sound.mulaw]);
+    expect(reportsOf(bench)).toEqual([
+      ...['notice started', 'one stopped 0', 'notice done 60'],
+      ...['notice started', 'notice stopped 20'],
+    ]);
+  });
+
   test('fails if it has no samples, or if a hundred sounds wait already', () => {
     const bench = answered();
     bench.session.execute({ kind: 'play', playback: sound('nothing', 0) });
