@@ -103,6 +103,11 @@ export class FaultyCluster implements AsyncDisposable {
     return this.#members.get(random.pick(names))?.gateway?.dialer;
   }
 
+  /** Returns the URL of a gateway that runs. */
+  anyUrl(random: Random): string | undefined {
+    return this.#members.get(random.pick(names))?.gateway?.runtime.httpUrl;
+  }
+
   counts(): Readonly<Record<string, number>> {
     return this.#counts;
   }

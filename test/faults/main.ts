@@ -63,6 +63,8 @@ const { values } = parseArgs({
     hours: { type: 'string' },
     /** How many calls of accounts with calling rules to dial instead of the storm. */
     rules: { type: 'string' },
+    /** Further calls per second of the storm, of accounts with calling rules. */
+    ruled: { type: 'string', default: '4' },
     /** The databases of `--rules` and `--meter`, separated by commas. */
     databases: { type: 'string', default: 'postgres,pglite' },
     /** How many calls of campaigns to dial and to count twice instead of the storm. */
@@ -85,13 +87,14 @@ const lengths = values.lengths.split(',').map(Number);
 const gateways = Number(values.gateways);
 const hours = Number(values.hours ?? 0);
 const rules = Number(values.rules ?? 0);
+const ruled = Number(values.ruled);
 const meter = Number(values.meter ?? 0);
 const kills = Number(values.kills);
-const counts = [meter, kills, outages, failovers, gateways, hours, rules, ...lengths];
+const counts = [meter, kills, outages, failovers, gateways, hours, rules, ruled, ...lengths];
 const numbers = [seed, seconds, callsPerSecond, everyMs, ...counts];
 if (!numbers.every((value) => Number.isFinite(value) && value >= 0)) {
   throw new Error(
-    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths, --hours, --rules, --meter, --kills and --gateways must be numbers of 0 or more',
+    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths, --hours, --rules, --ruled, --meter, --kills and --gateways must be numbers of 0 or more',
   );
 }
 const { drachtio } = values;
@@ -119,6 +122,7 @@ async function storm(databaseUrl: string): Promise<boolean> {
   say(`seed ${seed}, ${seconds} s, ${callsPerSecond} calls a second`);
   const report = await runStorm({
     ...{ seed, seconds, callsPerSecond, databaseUrl, drachtio },
+    ruledCallsPerSecond: ruled,
     faultEveryMs: { from: everyMs / 2, to: everyMs * 1.5 },
     log: say,
     ...(values.logs !== undefined && { logFolder: values.logs }),
@@ -140,10 +144,14 @@ async function servers(): Promise<boolean> {
 /** Runs the rules storm on both databases. Returns true if no forbidden INVITE left. */
 async function stormOfRules(): Promise<boolean> {
   let isFine = true;
+  // Ctrl-C ends the calls on one database, and reports what they showed.
+  const stopping = new AbortController();
+  process.once('SIGINT', () => stopping.abort());
+  const { signal } = stopping;
   for (const on of ['postgres', 'pglite'] as const) {
     if (!values.databases.split(',').includes(on)) continue;
     say(`seed ${seed}, ${rules} calls on ${on}`);
-    isFine = conclude(await runRules({ on, seed, calls: rules, log: say })) && isFine;
+    isFine = conclude(await runRules({ on, seed, calls: rules, log: say, signal })) && isFine;
   }
   return isFine;
 }

@@ -1,12 +1,14 @@
 // The storm sends calls at a steady rate into a cluster of three nodes, while a seeded script
 // kills, stops and cuts off its parts. Then all faults end, and the storm waits until the end of
-// every accepted call has been delivered. Finally it checks the invariants.
+// every accepted call has been delivered. Finally it checks the invariants. Further accounts may
+// have calling rules, which the INVITEs at the phones must obey.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { FaultyCluster } from './faulty-cluster.ts';
 import { violations } from './invariants.ts';
 import { randomFrom } from './random.ts';
+import { RuledTraffic } from './rules/ruled-traffic.ts';
 import { leftovers, oneSecondOfSilence, untilNotified } from './settling.ts';
 import { eventsOnStream } from './stream-dump.ts';
 import { Traffic } from './traffic.ts';
@@ -16,6 +18,8 @@ export type StormOptions = {
   readonly seed: number;
   readonly seconds: number;
   readonly callsPerSecond: number;
+  /** Further calls, of accounts with calling rules. Default: 0. */
+  readonly ruledCallsPerSecond?: number;
   /**
    * The time between the starts of two faults. A fault lasts for seconds, so this time determines
    * how many faults overlap.
@@ -46,34 +50,52 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
   );
   await world.anyDialer(randomFrom(0))?.addSound(stormSound, oneSecondOfSilence());
   const traffic = new Traffic(world, randomFrom(options.seed + 1), options.callsPerSecond);
+  const ruled = await ruledTraffic(world, options);
   const deadline = performance.now() + options.seconds * 1_000;
   traffic.start();
   while (performance.now() < deadline) {
     await pause(random.between(options.faultEveryMs.from, options.faultEveryMs.to));
     world.fault(random);
   }
-  await traffic.stop();
+  await Promise.all([traffic.stop(), ruled?.stop()]);
   await world.calm();
   await traffic.settleDoubts();
+  await ruled?.settleDoubts();
   const pool = new Pool({ connectionString: options.databaseUrl, max: 1 });
   try {
-    await untilNotified(world, traffic, pool, options.log);
+    const unnotified = () => traffic.unnotified() + (ruled?.unnotified() ?? 0);
+    await untilNotified(world, { unnotified }, pool, options.log);
     logRepeatedByes(world, traffic, options.log);
-    return await report(world, traffic, pool);
+    return await report(world, { traffic, ruled }, pool);
   } finally {
     await pool.end();
     if (options.logFolder !== undefined) await world.writeLogs(options.logFolder);
   }
 }
 
-async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promise<StormReport> {
+async function ruledTraffic(
+  world: FaultyCluster,
+  { ruledCallsPerSecond = 0, seed }: StormOptions,
+): Promise<RuledTraffic | undefined> {
+  if (ruledCallsPerSecond === 0) return undefined;
+  return await RuledTraffic.start(world, randomFrom(seed + 2), ruledCallsPerSecond);
+}
+
+type AllTraffic = { readonly traffic: Traffic; readonly ruled: RuledTraffic | undefined };
+
+async function report(
+  world: FaultyCluster,
+  { traffic, ruled }: AllTraffic,
+  pool: Pool,
+): Promise<StormReport> {
   const { farEnd, receiver, nats } = world.cluster;
   const events = await eventsOnStream(nats.url);
   const taken = receiver.accepted();
   const broken = violations({
-    accepted: traffic.accepted,
+    accepted: new Map([...traffic.accepted, ...(ruled?.accepted ?? [])]),
     refused: traffic.refused,
-    farCalls: farEnd.calls,
+    // Calls with rules may reach the same number again.
+    farCalls: farEnd.calls.filter((call) => ruled?.hasCalled(call) !== true),
     events,
     notifications: taken.map(({ rawBody, body }) => ({ raw: rawBody, body })),
     startedAt: world.startedAt,
@@ -84,9 +106,10 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
   });
   const ids = new Set(taken.map(({ body }) => body.eventId));
   return {
-    violations: [...broken, ...(await leftovers(pool))],
+    violations: [...broken, ...((await ruled?.violations(pool)) ?? []), ...(await leftovers(pool))],
     counts: {
       ...traffic.counts(),
+      ...ruled?.counts(),
       ...world.counts(),
       invites: farEnd.calls.length,
       answered: farEnd.calls.filter((call) => call.answeredAt !== undefined).length,

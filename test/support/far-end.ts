@@ -31,6 +31,8 @@ export type PhoneScript = {
 export type FarCall = VoiceLog & {
   readonly sipCallId: string;
   readonly number: string;
+  /** The digits of the caller. */
+  readonly caller?: string;
   readonly invitedAt: number;
   /** The port at which the caller wants to receive audio. */
   readonly audioPort?: number;
@@ -226,8 +228,9 @@ export class FarEnd implements AsyncDisposable {
   #ring(invite: Message, from: RemoteInfo): void {
     const sipCallId = first(invite, 'call-id');
     const number = /sip:\+?(\d+)@/.exec(invite.startLine)?.[1] ?? '';
+    const caller = /sip:\+?(\d+)@/.exec(first(invite, 'from'))?.[1] ?? '';
     const dialog: Dialog = {
-      ...{ sipCallId, number, invitedAt: Date.now(), invite, from },
+      ...{ sipCallId, number, caller, invitedAt: Date.now(), invite, from },
       audioPort: Number(/^m=audio (\d+)/m.exec(invite.body)?.[1]),
       byes: [],
       timers: new Set(),

@@ -96,7 +96,7 @@ function hoursOf(now: number, turn: number, otherwise: 'wait' | 'fail'): RuleVer
   };
 }
 
-function clockTime(minute: number): string {
+export function clockTime(minute: number): string {
   return [Math.floor(minute / 60), minute % 60]
     .map((part) => String(part).padStart(2, '0'))
     .join(':');

@@ -14,6 +14,7 @@ export type RulesRun = {
   readonly calls: number;
   readonly on: 'postgres' | 'pglite';
   readonly log: (line: string) => void;
+  readonly signal?: AbortSignal;
 };
 
 export async function runRules({ on, ...options }: RulesRun): Promise<RulesStormReport> {

@@ -93,8 +93,8 @@ describe('the oracle finds an INVITE', () => {
   test('beyond the attempts, which further gateways are not', () => {
     const rules = [inForce({ attempts: { most: 2, withinMs: 60_000 } })];
 
-    expect(callsOf({ rules, invites: [0, 10, 56.999].map((at) => invite(at)) })).toEqual([
-      'call-56.999',
+    expect(callsOf({ rules, invites: [0, 10, 59.999].map((at) => invite(at)) })).toEqual([
+      'call-59.999',
     ]);
     expect(callsOf({ rules, invites: [0, 10, 60].map((at) => invite(at)) })).toEqual([]);
     expect(callsOf({ rules, invites: [invite(0), invite(1, { gateway: 2 }), invite(10)] })).toEqual(

@@ -1,7 +1,7 @@
 // What the calling rules forbid, computed from what the callee and the dialers saw: when INVITEs
 // arrived and phones were answered, and when requests were sent and answered. It shares no code
-// with `src/rules`: zones are a short table of its own, and time is counted in minutes. Only
-// attempts have a tolerance. All functions are pure. Each violation is described by a sentence.
+// with `src/rules`: zones are a short table of its own, and time is counted in minutes. There is no
+// tolerance for late INVITEs. All functions are pure. Each violation is described by a sentence.
 
 import {
   groupedByNumber,
@@ -33,6 +33,8 @@ export type PlainRules = {
   readonly attempts?: { readonly most: number; readonly withinMs: number };
   readonly afterAnsweredMs?: number;
   readonly hours?: readonly PlainWindow[];
+  /** Minutes that the zone of the rules is ahead of UTC. Default: the zone of the number. */
+  readonly offset?: number;
 };
 
 /** Minutes after midnight of the person's time. Every day has the same windows. */
@@ -67,9 +69,6 @@ export const offsets: Readonly<Record<string, number>> = {
   '971': 4 * 60,
   '254': 3 * 60,
 };
-
-/** An attempt is dated when the call is checked. Its INVITE leaves a little later. */
-export const attemptDelayMs = 3_000;
 
 const dayMinutes = 24 * 60;
 
@@ -123,10 +122,10 @@ function whyForbidden(
   return whyTooMany(rules, invite, attempts) ?? whyTooEarly(rules, invite, attempts);
 }
 
-function isWithinHours({ hours }: PlainRules, { number, at }: Invite): boolean {
+function isWithinHours({ hours, offset: given }: PlainRules, { number, at }: Invite): boolean {
   if (hours === undefined) return true;
   const prefix = Object.keys(offsets).find((each) => number.startsWith(each)) ?? '';
-  const offset = offsets[prefix];
+  const offset = given ?? offsets[prefix];
   if (offset === undefined) throw new Error(`the oracle has no zone for ${prefix}`);
   const minute = modulo(Math.floor(at / 60_000) + offset, dayMinutes);
   return hours.some(({ from, until }) => from <= minute && minute < until);
@@ -141,7 +140,7 @@ function whyTooMany(
   const earlier = attempts[attempts.indexOf(invite) - rule.most];
   if (earlier === undefined) return undefined;
   const earlyMs = rule.withinMs - (invite.at - earlier.at);
-  return earlyMs > attemptDelayMs ? `one attempt too many by ${earlyMs} ms` : undefined;
+  return earlyMs > 0 ? `one attempt too many by ${earlyMs} ms` : undefined;
 }
 
 /** Only an answer counts that a process had stored before the call was checked. */

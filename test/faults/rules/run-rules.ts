@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../../../src/calls/call-types.ts';
 import type { CallId } from '../../../src/calls/contract/identity.ts';
+import type { Suppression } from '../../../src/calls/rules/suppression.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { releaseHeld } from '../../../src/store/rules/held-calls.ts';
 import { acceptedCall } from '../../support/call-records.ts';
@@ -13,13 +14,16 @@ import { type Random, randomFrom } from '../random.ts';
 import { Callee } from './callee.ts';
 import { Life, mortal } from './mortal-database.ts';
 import { accounts, anyAccount, anyNumber, type StormAccount } from './rule-accounts.ts';
+import { RuleChanges } from './rule-changes.ts';
 import { RuleNode, trunks } from './rule-node.ts';
-import { forbiddenInvites, type RulesInForce } from './rules-oracle.ts';
-import { Suppressors } from './suppressors.ts';
+import { forbiddenInvites } from './rules-oracle.ts';
+import { type SentRequest, Suppressors } from './suppressors.ts';
 
 export type RulesStormOptions = {
   readonly seed: number;
   readonly calls: number;
+  /** Ends the storm before so many calls were accepted. Default: nothing does. */
+  readonly signal?: AbortSignal;
   /** Statements of a busy embedded database wait longer than this on PostgreSQL would allow. */
   readonly leaseMs: number;
   /** Requests under way at any time. */
@@ -39,6 +43,8 @@ export type RulesStormReport = {
   readonly violations: readonly string[];
   readonly counts: Readonly<Record<string, number>>;
 };
+
+type Started = { readonly node: RuleNode; readonly close: () => Promise<void> };
 
 const names = ['a', 'b', 'c'] as const;
 /** Calls that wait to be taken. More of them would only wait longer. */
@@ -62,11 +68,8 @@ class RulesStorm {
   readonly #options: RulesStormOptions;
   readonly #random: Random;
   readonly #callee: Callee;
-  readonly #nodes = new Map<
-    string,
-    { readonly node: RuleNode; readonly close: () => Promise<void> }
-  >();
-  readonly #rules: (RulesInForce & { until: number })[] = [];
+  readonly #nodes = new Map<string, Started>();
+  readonly #rules: RuleChanges;
   readonly #suppressors: Suppressors;
   readonly #counts: Record<string, number> = {};
   #runs = 0;
@@ -78,16 +81,23 @@ class RulesStorm {
     this.#random = randomFrom(options.seed);
     this.#callee = new Callee(randomFrom(options.seed + 1));
     this.#suppressors = new Suppressors(randomFrom(options.seed + 2), {
-      callee: this.#callee,
-      anyNode: () => this.#anyNode(),
-      count: (what) => this.#count(what),
+      ...{ dialers: 12, pauseMs: { from: 5, to: 80 } },
+      silent: () => [...this.#callee.silent].find(({ accountId }) => accountId !== 'free'),
+      send: (request) => this.#suppress(request),
+    });
+    this.#rules = new RuleChanges({
+      put: (accountId, name, document) =>
+        this.#certainly(async (node) => {
+          await node.ruleSets.put(accountId, name, { document, appId: 'app-1' });
+        }),
+      release: (accountId) => this.#certainly((node) => releaseOf(node, accountId)),
     });
   }
 
   async run(): Promise<RulesStormReport> {
     const startedAt = performance.now();
     for (const name of names) await this.#start(name);
-    for (const account of accounts) await this.#putRules(account, 0);
+    for (const account of accounts) await this.#rules.change(account, 0);
     const background = [
       ...[this.#changeRules(), this.#killNodes(), this.#breakNats(), this.#tell()],
     ];
@@ -103,7 +113,21 @@ class RulesStorm {
     return this.#report();
   }
 
+  /** Starts a process, and another one if its start fails, for example if an answer was lost. */
   async #start(name: string): Promise<void> {
+    for (;;) {
+      const started = await this.#open(name);
+      const hasStarted = await started.node.start().then(
+        () => started.node.isAlive,
+        () => false,
+      );
+      this.#nodes.set(name, started);
+      if (hasStarted) return;
+      await Promise.all([started.node.kill(), started.close()]);
+    }
+  }
+
+  async #open(name: string): Promise<Started> {
     this.#runs += 1;
     const life = new Life(randomFrom(this.#options.seed + 100 + this.#runs), lossRate);
     const { database, close } = await this.#options.openDatabase();
@@ -120,15 +144,7 @@ class RulesStorm {
       askOwner: (ownerId, callIds) => this.#ask(ownerId, callIds),
       onEnd: (ending) => this.#count(ending),
     });
-    // A start may lose its answers too.
-    while (
-      !(await node.start().then(
-        () => true,
-        () => false,
-      ))
-    )
-      await pause(100);
-    this.#nodes.set(name, { node, close });
+    return { node, close };
   }
 
   #ask(ownerId: string, callIds: readonly CallId[]): void {
@@ -145,7 +161,8 @@ class RulesStorm {
   }
 
   async #submit(): Promise<void> {
-    while ((this.#counts['accepted'] ?? 0) < this.#options.calls) {
+    const { calls, signal } = this.#options;
+    while ((this.#counts['accepted'] ?? 0) < calls && signal?.aborted !== true) {
       const { account, call } = this.#call();
       const node = this.#anyNode();
       if (!node.isAlive || waitingAt(node) > mostWaiting) {
@@ -186,22 +203,6 @@ class RulesStorm {
     };
   }
 
-  async #putRules(account: StormAccount, turn: number): Promise<void> {
-    const { accountId } = account;
-    for (const [name, versionOf] of Object.entries(account.sets)) {
-      const from = Date.now();
-      const { document, plain } = versionOf(from, turn);
-      const known = this.#rules.findLast((one) => one.accountId === accountId && one.name === name);
-      // From now on, either version may be in force.
-      this.#rules.push({ accountId, name, rules: plain, from, until: Number.POSITIVE_INFINITY });
-      await this.#certainly(async (node) => {
-        await node.ruleSets.put(accountId, name, { document, appId: 'app-1' });
-      });
-      if (known !== undefined) known.until = Date.now();
-      await this.#certainly((node) => releaseOf(node, accountId));
-    }
-  }
-
   /** Repeats an idempotent request at another process until one answers. */
   async #certainly(request: (node: RuleNode) => Promise<void>): Promise<void> {
     for (;;) {
@@ -222,9 +223,41 @@ class RulesStorm {
     for (let turn = 1; !this.#isOver; turn += 1) {
       await this.#pause(8_000);
       if (this.#isOver) return;
-      for (const account of accounts) await this.#putRules(account, turn);
+      for (const account of accounts) await this.#rules.change(account, turn);
       this.#count('changes of rules');
     }
+  }
+
+  async #suppress({
+    accountId,
+    number,
+    suppressedUntil,
+  }: SentRequest): Promise<'answered' | 'over' | 'not-sent'> {
+    const node = this.#anyNode();
+    if (!node.isAlive) return 'not-sent';
+    const request =
+      suppressedUntil === 0
+        ? node.suppressions.remove(accountId, `+${number}`)
+        : this.#put(node, { accountId, number, suppressedUntil });
+    const isAnswered = await request.then(
+      () => node.isAlive,
+      () => false,
+    );
+    if (isAnswered) return 'answered';
+    // The statement whose answer was lost has been executed. That of a dead process may still be
+    // under way.
+    if (!node.isAlive) await node.kill();
+    return 'over';
+  }
+
+  async #put(node: RuleNode, { accountId, number, suppressedUntil }: SentRequest): Promise<void> {
+    const suppression: Suppression = {
+      ...{ reason: 'opt-out', source: 'storm' },
+      ...(Number.isFinite(suppressedUntil) && { until: new Date(suppressedUntil) }),
+    };
+    const app = { accountId, appId: 'app-1' };
+    const left = await node.suppressing.suppress(app, `+${number}`, suppression);
+    if (left.length > 0) this.#count('PUTs that named calls left');
   }
 
   async #breakNats(): Promise<void> {
@@ -252,8 +285,8 @@ class RulesStorm {
       const dying = this.#nodes.get(name);
       if (dying === undefined || this.#isOver) continue;
       this.#count('calls of processes that died', dying.node.size);
-      await dying.node.kill();
-      await dying.close();
+      // Its statements end when the database closes its sessions.
+      await Promise.all([dying.node.kill(), dying.close()]);
       this.#count('deaths');
       await this.#pause(this.#random.between(0, 2 * leaseMs));
       await this.#start(name);
@@ -290,7 +323,11 @@ class RulesStorm {
     const { invites } = this.#callee;
     const { requests } = this.#suppressors;
     return {
-      violations: forbiddenInvites({ invites, suppressions: requests, rules: this.#rules }),
+      violations: forbiddenInvites({
+        invites,
+        suppressions: requests,
+        rules: this.#rules.versions,
+      }),
       counts: {
         ...this.#counts,
         ...this.#suppressors.counts(),
