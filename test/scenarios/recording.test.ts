@@ -4,6 +4,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { wavHeaderBytes } from '../../src/recording/formats/wav-header.ts';
 import { eventually } from '../support/eventually.ts';
 import { forSuite } from '../support/opened.ts';
 import { hearEachOther } from '../support/streams/bridged.ts';
@@ -33,15 +34,17 @@ const recordingEvents = ({ callId }: Call) =>
 const digits = ({ callId }: Call) =>
   rig.eventsOf(callId).flatMap(({ type, data }) => (type === 'dtmf' ? [data['digit']] : []));
 
-/** Returns both channels of the call's file, wherever it is by now. */
-async function fileOf({
-  callId,
-}: Call): Promise<{ readonly left: Buffer; readonly right: Buffer }> {
-  const { dataDir } = rig.laptop.gateway;
-  const find = async () =>
-    (await readdir(dataDir, { recursive: true })).find((path) => path.endsWith(`${callId}.wav`));
-  await eventually(async () => (await find()) !== undefined, 'the recording is one file');
-  const data = (await readFile(join(dataDir, (await find()) ?? ''))).subarray(58);
+/** Reads the stored recording over HTTP, and returns its two channels. */
+async function fileOf(call: Call): Promise<{ readonly left: Buffer; readonly right: Buffer }> {
+  const { botId, httpUrl, token } = dialer();
+  const url = `${httpUrl}/api/public/bot/${botId}/calls/${call.callId}/recording`;
+  let response = await fetch(url, { headers: { auth: token } });
+  await eventually(async () => {
+    // 404 and 409 until the recording is in the store.
+    if (!response.ok) response = await fetch(url, { headers: { auth: token } });
+    return response.ok;
+  }, 'the recording is stored');
+  const data = Buffer.from(await response.arrayBuffer()).subarray(wavHeaderBytes);
   const channel = (offset: number) => Buffer.from(data.filter((_, at) => at % 2 === offset));
   return { left: channel(0), right: channel(1) };
 }
