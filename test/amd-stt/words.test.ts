@@ -113,8 +113,37 @@ describe('phrases', () => {
     ['cs', 'Nahrajte vaše jméno a důvod hovoru', 'call-screening'],
     ['ru', 'Пожалуйста, запишите ваше имя и цель звонка', 'call-screening'],
     ['fi', 'Nauhoita nimesi ja soittosi syy', 'call-screening'],
+    ['en', 'This call is being screened by Google, go ahead and say', 'call-screening'],
+    ['en', "Hi, you're talking to an automated assistant, what can I pass on?", 'call-screening'],
+    ['en', 'The voice mailbox has not been set up yet', 'voicemail-phrase'],
+    ['en', 'There is no space left in the mailbox', 'voicemail-phrase'],
+    ['en', 'Welcome to the city, all of our agents are currently busy', 'voicemail-phrase'],
+    ['en', 'For billing, press three. For all other enquiries, please hold', 'voicemail-phrase'],
+    ['en', 'Your position in the queue is four', 'voicemail-phrase'],
+    ['en', "It's Jenny. Leave me a message and I'll get back to you", 'voicemail-phrase'],
+    ['en', "You've reached Tom. Leave your name and number", 'voicemail-phrase'],
+    ['de', 'Ihr Anruf wird geprüft, bitte sagen Sie, worum es geht', 'call-screening'],
+    ['de', 'Diese Mailbox ist noch nicht eingerichtet', 'voicemail-phrase'],
+    ['de', 'Für Fragen zur Rechnung drücken Sie bitte', 'voicemail-phrase'],
+    ['fr', 'Bonjour, votre appel est filtré, dites votre nom', 'call-screening'],
+    ['fr', 'Votre appel est important pour nous', 'voicemail-phrase'],
+    ['fr', 'Cette boîte vocale n’a pas été configurée', 'voicemail-phrase'],
   ])('%s: %s', (language, transcript, phrase) => {
     expect(phraseFinder(language).settling(transcript)).toBe(phrase);
+  });
+
+  test.each([
+    // A single cue is what people say, too.
+    'Hi, you have reached Lake View Dental, this is Anna',
+    "I'm unavailable on Mondays",
+    'Please hold, I am getting my glasses',
+    // The speaker answers for another, offers, or asks.
+    "He can't come to the phone, you can leave your name and I'll tell him",
+    "You've reached her sister, she'll get back to you",
+    'You have reached reception, our agents left, may I take a message?',
+    "Did you leave a message? I was going to call you back, it's in my voicemail",
+  ])('cues of a recording do not decide about: %s', (said) => {
+    expect(phraseFinder('en').settling(said)).toBeUndefined();
   });
 
   describe.each(Object.entries(saidByPeople))(

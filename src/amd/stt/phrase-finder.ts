@@ -22,6 +22,7 @@ export type PhraseFinder = {
 const gap = '(?:\\S+ ){0,6}?';
 /** Matches "… you today" or "… my dear". Any more words would be another sentence. */
 const ending = '(?:\\S+ ){0,3}$';
+const cuesNeeded = 2;
 /** We only search the end of the text, because we've already searched the rest when it arrived. */
 const latestCharacters = 500;
 
@@ -58,17 +59,24 @@ function tablesOf(key: string): readonly Phrases[] {
 }
 
 function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
-  const all = (kind: keyof Phrases) => spoken.flatMap((table) => table[kind]);
+  const all = (kind: Exclude<keyof Phrases, 'cues'>) =>
+    spoken.flatMap((table) => table[kind] ?? []);
   const voicemail = patternOf(all('voicemail'));
   const callScreening = patternOf(all('callScreening'));
   const asksForHelp = patternOf(all('asksForHelp'), ending);
+  // A table's cues are only combined with each other.
+  const cues = spoken.map(({ cues: groups = [] }) => groups.map((group) => patternOf(group)));
+  const person = patternOf([...all('saidBesideCues'), ...all('asksForHelp')]);
+  const isRecorded = (text: string) =>
+    cues.some((groups) => groups.filter((group) => group.test(text)).length >= cuesNeeded) &&
+    !person.test(text);
   return {
     settling(transcript) {
       const text = searched(transcript);
       // This must be checked first, because call screeners say "after the tone" too, and a person
       // may still pick up.
       if (callScreening.test(text)) return 'call-screening';
-      return voicemail.test(text) ? 'voicemail-phrase' : undefined;
+      return voicemail.test(text) || isRecorded(text) ? 'voicemail-phrase' : undefined;
     },
     asksForHelp: (transcript) => asksForHelp.test(searched(transcript)),
   };

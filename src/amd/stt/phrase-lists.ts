@@ -21,4 +21,11 @@ export type Phrases = {
    * the greeting was.
    */
   readonly asksForHelp: readonly string[];
+  /**
+   * What recordings say and people say too, in groups of the same meaning. Two groups together are
+   * a recording: "you have reached …" and "leave a message". One of them may be misheard.
+   */
+  readonly cues?: readonly (readonly string[])[];
+  /** Cues don't count beside these: the speaker is a person who answers for another, or asks. */
+  readonly saidBesideCues?: readonly string[];
 };

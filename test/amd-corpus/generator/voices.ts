@@ -4,7 +4,7 @@
 
 import type { Engine } from './clips.ts';
 
-export const parts = ['first', 'second', 'third', 'fourth', 'unread'] as const;
+export const parts = ['first', 'second', 'third', 'fourth', 'fifth', 'unread'] as const;
 export type Part = (typeof parts)[number];
 
 export type SyntheticVoice = {
@@ -71,13 +71,23 @@ export const syntheticVoices: readonly SyntheticVoice[] = [
   ...synthetic('fourth', 'espeak', 'it', ['it+m2']),
   ...synthetic('fourth', 'espeak', 'ru', ['ru+m4']),
   ...synthetic('fourth', 'espeak', 'fi', ['fi+m6']),
-  ...synthetic('unread', 'espeak', 'en', ['en-us+Annie', 'en-gb-scotland+edward']),
-  ...synthetic('unread', 'espeak', 'de', ['de+steph']),
-  ...synthetic('unread', 'espeak', 'fr', ['fr+gustave']),
-  ...synthetic('unread', 'espeak', 'es', ['es-419+Alicia']),
-  ...synthetic('unread', 'espeak', 'cs', ['cs+linda']),
-  ...synthetic('unread', 'espeak', 'ca', ['ca+pablo']),
-  ...synthetic('unread', 'espeak', 'hi', ['hi+anika']),
+  ...synthetic('fifth', 'espeak', 'en', ['en-us+Annie', 'en-gb-scotland+edward']),
+  ...synthetic('fifth', 'espeak', 'de', ['de+steph']),
+  ...synthetic('fifth', 'espeak', 'fr', ['fr+gustave']),
+  ...synthetic('fifth', 'espeak', 'es', ['es-419+Alicia']),
+  ...synthetic('fifth', 'espeak', 'cs', ['cs+linda']),
+  ...synthetic('fifth', 'espeak', 'ca', ['ca+pablo']),
+  ...synthetic('fifth', 'espeak', 'hi', ['hi+anika']),
+  ...synthetic('unread', 'espeak', 'en', ['en-us+Andy', 'en-gb+belinda', 'en-gb-x-rp+quincy']),
+  ...synthetic('unread', 'espeak', 'en', ['en-us+Michael', 'en-029+shelby']),
+  ...synthetic('unread', 'espeak', 'de', ['de+norbert', 'de+sandro']),
+  ...synthetic('unread', 'espeak', 'fr', ['fr+Jacky', 'fr-be+adam']),
+  ...synthetic('unread', 'espeak', 'es', ['es+antonio', 'es-419+Andrea']),
+  ...synthetic('unread', 'espeak', 'it', ['it+Mario']),
+  ...synthetic('unread', 'espeak', 'ru', ['ru+Denis']),
+  ...synthetic('unread', 'espeak', 'cs', ['cs+david']),
+  ...synthetic('unread', 'espeak', 'fi', ['fi+kaukovalta']),
+  ...synthetic('unread', 'espeak', 'hi', ['hi+travis']),
 ];
 
 function recorded(
@@ -100,6 +110,8 @@ const warzone = 'warzone2100-data';
 const nexuiz = 'nexuiz-data';
 const megaGlest = 'megaglest-data';
 const syllables = 'gcin-voice';
+const arena = 'openarena-data';
+const aliens = 'ufoai-sound';
 
 export const recordedVoices: readonly RecordedVoice[] = [
   recorded('first', 'prompts', 'asterisk-core-sounds-en-wav', /en_US_f_Allison|\/en/),
@@ -142,25 +154,28 @@ export const recordedVoices: readonly RecordedVoice[] = [
   recorded('fourth', 'both', tuberling, /sounds\/wa\//),
   recorded('fourth', 'both', tuberling, /sounds\/(nds|es|ro)\//),
   recorded('fourth', 'both', letters, /\/(he|hu|nb|tn)\//),
-  recorded('unread', 'both', queen, /\/(JOE\d{4}|[0-9A-FX]{6}J)\d*\.mp3$/),
-  recorded('unread', 'both', queen, /\/0[^/]{5}P\d\.mp3$/),
-  recorded('unread', 'both', queen, /\/[1-4][^/]{5}P\d\.mp3$/),
-  recorded('unread', 'both', queen, /\/[5-9][^/]{5}P\d\.mp3$/),
-  recorded('unread', 'both', queen, /\/C[12][^/]*\.mp3$/),
-  recorded('unread', 'both', queen, /\/C[67][^/]*\.mp3$/),
-  recorded('unread', 'both', sky, /\/5[01]\d{3}\.wav$/),
-  recorded('unread', 'both', sky, /\/5[23]\d{3}\.wav$/),
-  recorded('unread', 'both', sky, /\/5[45]\d{3}\.wav$/),
-  recorded('unread', 'both', warzone, /audio\/memressp\//),
-  recorded('unread', 'both', warzone, /audio\/tutorial\//),
-  recorded('unread', 'both', warzone, /audio\/(vtoltalk|trnsppil|taunts)\//),
-  recorded('unread', 'both', nexuiz, /sound\/tutorial\//),
-  recorded('unread', 'both', nexuiz, /player\/(soldier|marine|specop|pyria-skadi|fricka)\/coms\//),
+  recorded('fifth', 'both', queen, /\/(JOE\d{4}|[0-9A-FX]{6}J)\d*\.mp3$/),
+  recorded('fifth', 'both', queen, /\/0[^/]{5}P\d\.mp3$/),
+  recorded('fifth', 'both', queen, /\/[1-4][^/]{5}P\d\.mp3$/),
+  recorded('fifth', 'both', queen, /\/[5-9][^/]{5}P\d\.mp3$/),
+  recorded('fifth', 'both', queen, /\/C[12][^/]*\.mp3$/),
+  recorded('fifth', 'both', queen, /\/C[67][^/]*\.mp3$/),
+  recorded('fifth', 'both', sky, /\/5[01]\d{3}\.wav$/),
+  recorded('fifth', 'both', sky, /\/5[23]\d{3}\.wav$/),
+  recorded('fifth', 'both', sky, /\/5[45]\d{3}\.wav$/),
+  recorded('fifth', 'both', warzone, /audio\/memressp\//),
+  recorded('fifth', 'both', warzone, /audio\/tutorial\//),
+  recorded('fifth', 'both', warzone, /audio\/(vtoltalk|trnsppil|taunts)\//),
+  recorded('fifth', 'both', nexuiz, /sound\/tutorial\//),
+  recorded('fifth', 'both', nexuiz, /player\/(soldier|marine|specop|pyria-skadi|fricka)\/coms\//),
   recorded(
-    'unread',
+    'fifth',
     'both',
     megaGlest,
     /factions\/(persian|indian|norsemen)\/units\/.*(ack|select|move)/,
   ),
-  recorded('unread', 'both', syllables, /\/3\.ogg$/),
+  recorded('fifth', 'both', syllables, /\/3\.ogg$/),
+  recorded('unread', 'both', arena, /voices\/rott\//),
+  recorded('unread', 'both', arena, /voices\/festivoxmale\//),
+  recorded('unread', 'people', aliens, /sound\/(soldiers|civilians)\//),
 ];
