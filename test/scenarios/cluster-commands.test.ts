@@ -188,6 +188,40 @@ describe('a command through another node', () => {
     expect(await ownerOf(callId)).not.toMatch(/^full\//);
   }, 120_000);
 
+  test('a suppression cancels the ringing calls of all nodes before it is answered', async () => {
+    await using full = await oneCallAtOnce();
+    const number = numberFor('later-stay', 60, 1);
+    const { dialer } = full.node;
+    // `full` has no room for them, so they ring on the other nodes.
+    const calls = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const { callId } = await dialer.dial({
+          ...{ target: `tel:+${number}`, notifyurl: cluster.receiver.url },
+        });
+        return callId;
+      }),
+    );
+    const ringing = () => cluster.farEnd.calls.filter((call) => call.number === number);
+    await eventually(() => ringing().length === calls.length, 'the phone rings');
+
+    const { status, body } = await dialer.request(
+      'PUT',
+      `/api/public/suppressions/${encodeURIComponent(`+${number}`)}`,
+      { reason: 'opt-out', source: 'test' },
+    );
+
+    expect(ringing().filter(({ endedAt }) => endedAt === undefined)).toEqual([]);
+    expect(status).toBe(200);
+    expect(body).not.toHaveProperty('left');
+    for (const callId of calls) {
+      await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'the call has ended');
+      expect(cluster.receiver.of(callId).at(-1)).toMatchObject({
+        ...{ outcome: 'not-permitted', rule: 'suppressed' },
+      });
+      expect(await ownerOf(callId)).not.toMatch(/^full\//);
+    }
+  }, 120_000);
+
   test('is a 503 while the owner of the call is gone, and a 409 after another node has ended the call', async () => {
     const { callId, owner, other, send } = await answeredCall(2);
     await owner.kill();
