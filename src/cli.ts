@@ -15,6 +15,7 @@ import { CliError } from './cli/cli-error.ts';
 import { printConsoleLink } from './cli/console-command.ts';
 import type { DoctorOptions } from './cli/doctor-command.ts';
 import type { ListenOptions } from './cli/listen-command.ts';
+import { addRecordingCommands } from './cli/recordings/recordings.ts';
 import { addCampaignCommands } from './cli/rules/campaigns.ts';
 import { addRecordCommands } from './cli/rules/records.ts';
 import { addRuleCommands } from './cli/rules/rules.ts';
@@ -80,6 +81,7 @@ function createProgram(): Command {
   addEventCommands(program);
   addCallCommands(program, createContext);
   addSoundCommands(program, createContext);
+  addRecordingCommands(program, createContext);
   addCampaignCommands(program, createContext);
   addRecordCommands(program, createContext);
   addRuleCommands(program, createContext);

@@ -91,6 +91,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'lib',
     'media',
     'notifier',
+    'recording',
     'servers',
     'sounds',
     'store',

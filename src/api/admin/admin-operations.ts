@@ -14,6 +14,7 @@ import { issueToken, maxIssuedTokenTtlS, signerOf } from '../../http/issue-token
 import { invalidRequest, ProblemError } from '../../http/problem.ts';
 import { identifier, plainId } from '../../lib/ids.ts';
 import { describeIssues, detailedIssues } from '../../lib/issues.ts';
+import { readPublicKey } from '../../recording/formats/key-wrapping.ts';
 import {
   maxGraceS,
   maxTokenMaxTtlS,
@@ -31,7 +32,7 @@ import {
 import type { PublishedCalls } from '../../store/calls/published-calls.ts';
 import type { DataTables } from '../../store/data-tables.ts';
 import type { NodeDirectory } from '../../store/nodes.ts';
-import type { RecordingKeys } from '../../store/recordings/recording-keys.ts';
+import { keyNamePattern, type RecordingKeys } from '../../store/recordings/recording-keys.ts';
 import type { Reencryption } from '../../store/reencryption.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import { tableDefinition } from '../../store/table-definition.ts';
@@ -80,6 +81,23 @@ const newApp = z
   });
 
 const newTable = tableDefinition.extend({ accountId: plainId, replace: z.boolean() });
+
+const namedKey = z.strictObject({
+  accountId: plainId,
+  name: z.string().regex(keyNamePattern, 'must be up to 64 letters, digits, "_" or "-"'),
+});
+const newKey = namedKey
+  .extend({ publicKey: z.string() })
+  .transform(({ publicKey: pem, ...named }, context) => {
+    const read = readPublicKey(pem);
+    if (!read.ok) {
+      context.addIssue({ code: 'custom', path: ['publicKey'], message: read.problem });
+      return z.NEVER;
+    }
+    const { key, algorithm, fingerprint } = read;
+    const publicKey = key.export({ type: 'spki', format: 'pem' }).toString();
+    return { ...named, publicKey, algorithm, fingerprint };
+  });
 
 const rotation = z.strictObject({
   appId: plainId,
@@ -208,6 +226,20 @@ export const adminOperations = {
   'published.events': operation(someCalls, async ({ publishedCalls }, { callIds }) => ({
     events: await publishedCalls.eventsOf(callIds),
   })),
+  'keys.add': operation(newKey, async ({ recordingKeys }, { accountId, name, ...key }) => {
+    const added = await recordingKeys.add(accountId, name, key);
+    if (added === 'exists') throw invalidField('name', 'the account has a key of this name');
+    if (added === 'too-many') throw invalidField('name', 'the account has 100 keys already');
+    return { accountId, name, algorithm: key.algorithm, fingerprint: key.fingerprint };
+  }),
+  'keys.list': operation(nothing, async ({ recordingKeys }) => ({
+    keys: await recordingKeys.list(),
+  })),
+  'keys.remove': operation(namedKey, async ({ recordingKeys }, { accountId, name }) => {
+    if (!(await recordingKeys.remove(accountId, name)))
+      throw invalidField('name', 'the account has no key of this name');
+    return { accountId, name };
+  }),
   'nodes.list': operation(nothing, async ({ nodes }) => ({ nodes: await nodes.list() })),
 };
 
