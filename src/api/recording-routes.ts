@@ -1,5 +1,5 @@
-// Serves and deletes the recordings of calls. A recording of another account or bot responds with
-// 404, as if there were none.
+// Serves and deletes the recordings of calls. For a recording of another account or bot, the response
+// is 404.
 
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';

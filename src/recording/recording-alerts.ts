@@ -19,7 +19,7 @@ export type RecordingAlert = {
 
 /** A store that fails twice in a row has a problem; once may be a restart. */
 const attemptsBeforeAlert = 3;
-/** Accounts that were told of the current outage. Further ones find it in the metrics. */
+/** Bounds the accounts that get an alert in one outage. The metrics count all recordings. */
 const maxAccounts = 1_000;
 
 export class RecordingAlerts {

@@ -49,6 +49,10 @@ beforeAll(async () => {
     gateways: () => [gateway],
     media: () => Promise.resolve({ ...packets, ...late, streams: { ...streams, ...more } }),
     servers: () => factsOfServers(),
+    recordings: () => ({
+      ...{ stored: 0, failed: new Map(), waiting: 0, oldestWaitingS: 0 },
+      ...{ spoolBytes: 0, isStoreUp: true, undeleted: 0 },
+    }),
   });
   // A metric shows its labels only after something was counted.
   all.httpRequest('POST', '/dialout', 200, 0.1);

@@ -10,7 +10,7 @@ export type BucketTarget = {
   readonly bucket: string;
   /** The names of recordings follow it. Has no slash at its ends, and may be empty. */
   readonly prefix: string;
-  /** Undefined: AWS, in the region. */
+  /** Undefined if the bucket is at AWS, in the region. */
   readonly endpoint: string | undefined;
   readonly region: string;
   readonly accessKeyId: string;

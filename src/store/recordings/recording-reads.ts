@@ -67,7 +67,7 @@ export class RecordingReads {
     );
   }
 
-  /** Returns the recording whose time was over first, after skipping some. Empty if there is none. */
+  /** Returns the recording whose time was over first, after skipping some. */
   async expired(skip: number): Promise<readonly RecordingObjects[]> {
     const { rows } = await this.#pool.query<RecordingObjects>(
       sql`select ${recordingColumns} from recordings r

@@ -93,7 +93,7 @@ export class RecordingRows {
   }
 
   /**
-   * Claims a recording, and writes its row if there is none. A claim of a lost process is void.
+   * Claims a recording, and writes its row if it's missing. A claim of a lost process is void.
    *
    * @returns the row as it is now, and whether this process has the claim. A row that is stored or
    *   has failed is never claimed
