@@ -3,10 +3,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { readFile, symlink } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { makeDataDir, startGateway } from '../support/gateway-process.ts';
 import { forSuite } from '../support/opened.ts';
+import { startTestS3 } from '../support/s3-server.ts';
 import { ticksLateOf, undisturbed } from '../support/undisturbed.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -14,9 +16,22 @@ const page = readFileSync(`${root}/src/api/recipes.md`, 'utf8');
 /** Defines `npx` so that `npx offhook` runs this build, whether or not it is linked. */
 const npx = `npx() { shift; '${process.execPath}' '${root}/dist/cli.js' "$@"; }`;
 
-const folder = forSuite(makeDataDir);
+const folder = forSuite(async () => {
+  const made = await makeDataDir();
+  // The recipes read sounds of the repository, and write into the working folder.
+  await symlink(`${root}/src`, `${made.path}/src`);
+  return made;
+});
+const bucket = forSuite(startTestS3, (opened) => opened.stop());
 const gateway = forSuite(
-  () => startGateway(folder.path),
+  () =>
+    startGateway(folder.path, {
+      RECORDING_STORE: `s3://${bucket.target.bucket}/${bucket.target.prefix}`,
+      S3_ENDPOINT: bucket.target.endpoint ?? '',
+      S3_REGION: bucket.target.region,
+      AWS_ACCESS_KEY_ID: bucket.target.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: bucket.target.secretAccessKey,
+    }),
   (opened) => opened.terminate(),
 );
 
@@ -25,7 +40,7 @@ async function run(title: string): Promise<string> {
   const [, block = ''] = /^```sh\n(.*?)^```/ms.exec(section) ?? [];
   const script = block.replaceAll('http://127.0.0.1:3000', gateway.runtime.httpUrl);
   const child = spawn('bash', ['-ec', `${npx}\n${script}`], {
-    cwd: root,
+    cwd: folder.path,
     env: { PATH: process.env['PATH'], DATA_DIR: folder.path },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -114,6 +129,16 @@ describe('a recipe', { concurrent: true, timeout: 120_000 }, () => {
 
     expect(output).toMatch(/recording-paused.*dtmf-sent +\*{4}.*recording-resumed/s);
     expect(output.replaceAll('dtmf "$call" 4711', '')).not.toMatch(/dtmf-sent.*4711/);
+  });
+
+  test('records into a bucket, for a key that only its owner has', async () => {
+    const output = await run('Record into your own bucket, with your own key');
+
+    expect(output).toMatch(/call\.wav\.enc \(encrypted for crm-2026\)/);
+    const wav = await readFile(`${folder.path}/call.wav`);
+    expect(wav.subarray(0, 4).toString()).toBe('RIFF');
+    // Two channels of three seconds.
+    expect(wav.length).toBeGreaterThan(2 * 8_000);
   });
 
   test("calls under Ofcom's rule", async () => {
