@@ -1,5 +1,5 @@
-// Serves and deletes the recordings of calls. For a recording of another account or bot, the response
-// is 404.
+// Serves and deletes the recordings of calls. For a recording of another account or bot, the
+// response is 404.
 
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
