@@ -126,7 +126,8 @@ function buildPage(html: string, base: string, map: string, names: readonly stri
 }
 
 /**
- * Allows only the page's own scripts and styles, and requests to its own origin. With Trusted
+ * Allows only the page's own scripts and styles, and requests to its own origin, which also serves
+ * the recordings. With Trusted
  * Types, text can't become markup.
  */
 function policyFor(map: string): string {
@@ -136,6 +137,7 @@ function policyFor(map: string): string {
     `script-src 'self' 'sha256-${hash}'`,
     "style-src 'self'",
     "img-src 'self'",
+    "media-src 'self'",
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",

@@ -7,6 +7,7 @@ import { registerCallRoutes } from '../api/call-routes.ts';
 import { registerDeadLetters } from '../api/dead-letter-routes.ts';
 import { registerDialout } from '../api/dialout/dialout-route.ts';
 import { registerEventRoutes } from '../api/event-routes.ts';
+import { registerRecordings } from '../api/recording-routes.ts';
 import { registerCampaigns } from '../api/rules/campaign-routes.ts';
 import { registerRuleSets } from '../api/rules/rule-routes.ts';
 import { registerSuppressions } from '../api/rules/suppression-routes.ts';
@@ -19,6 +20,7 @@ import type { ListeningAddress } from './console-address.ts';
 import type { RequestHead } from './guard.ts';
 import { type OperateSources, registerOperate } from './operate-routes.ts';
 import { registerPage } from './page-routes.ts';
+import { registerRecordingMetadata } from './recording-routes.ts';
 import { registerServers, type ServerSources } from './server-routes.ts';
 import type { SessionStore } from './session-store.ts';
 import { endingWithSession } from './session-streams.ts';
@@ -84,6 +86,8 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
           clients,
           streams: endingWithSession(streams, reader, options.streamCheckEveryMs),
         });
+        registerRecordings(scope, { services, clients });
+        registerRecordingMetadata(scope, { services, clients });
         registerCaptures(scope, { services, clients, sources: options });
         registerOperate(scope, { clients, sources: options });
         registerServers(scope, { reader, sources: options });

@@ -1,9 +1,14 @@
 // The recordings as the API offers them: reads what is stored, whole or in part, and deletes it.
 
+import { text } from 'node:stream/consumers';
 import type { RecordingReads, RecordingScope } from '../store/recordings/recording-reads.ts';
 import type { RecordingRow } from '../store/recordings/recording-rows.ts';
+import { type RecordingMetadata, recordingMetadataSchema } from './recording-metadata.ts';
 import type { Removal } from './removal.ts';
 import type { ByteRange, Done, ReadObject, RecordingStore } from './store/recording-store.ts';
+
+/** Enough for the most pauses of a recording (10,000), and as many gaps. */
+const maxMetadataBytes = 8 * 1024 * 1024;
 
 /** What a client finds at the address of a call's recording. */
 export type FoundRecording =
@@ -24,6 +29,8 @@ export type FoundRecording =
 export type StoredRecordings = {
   find(scope: RecordingScope, callId: string): Promise<FoundRecording>;
   read(recording: RecordingRow, range?: ByteRange): Promise<ReadObject>;
+  /** @returns undefined if the store doesn't have it, or has something else */
+  metadata(recording: RecordingRow): Promise<RecordingMetadata | undefined>;
   /** Undefined if the store can't make links. */
   readonly link?: (recording: RecordingRow, seconds: number) => Promise<string>;
   /**
@@ -52,6 +59,7 @@ export function createStoredRecordings(
       return { kind: (await reads.isUnderWay(scope, callId)) ? 'not-stored' : 'unknown' };
     },
     read: ({ audioName }, range) => store.read(audioName ?? '', range),
+    metadata: ({ metadataName }) => readMetadata(store, metadataName ?? ''),
     ...(link === undefined
       ? {}
       : { link: ({ audioName }, seconds) => link(audioName ?? '', seconds) }),
@@ -63,6 +71,28 @@ export function createStoredRecordings(
       return (await reads.isUnderWay(scope, callId)) ? 'under-way' : 'unknown';
     },
   };
+}
+
+async function readMetadata(
+  store: RecordingStore,
+  name: string,
+): Promise<RecordingMetadata | undefined> {
+  const read = await store.read(name);
+  if (read.kind !== 'found') return undefined;
+  if (read.bytes > maxMetadataBytes) {
+    read.content.destroy();
+    return undefined;
+  }
+  // The store may break off while it is read.
+  return metadataIn(await text(read.content).catch(() => ''));
+}
+
+function metadataIn(json: string): RecordingMetadata | undefined {
+  try {
+    return recordingMetadataSchema.parse(JSON.parse(json));
+  } catch {
+    return undefined;
+  }
 }
 
 function found(row: RecordingRow): FoundRecording {

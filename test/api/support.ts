@@ -82,7 +82,9 @@ const noSounds: ApiServices['sounds'] = {
   ...{ list: unused, find: unused, remove: unused, put: unused },
 };
 
-const noRecordings: ApiServices['recordings'] = { find: unused, read: unused, remove: unused };
+const noRecordings: ApiServices['recordings'] = {
+  ...{ find: unused, read: unused, metadata: unused, remove: unused },
+};
 
 export function emptySummary({ from, to, timeZone }: SummaryPeriod): CallsSummary {
   const total = { accepted: 0, answered: 0, people: 0, machines: 0, minutes: 0, outcomes: {} };

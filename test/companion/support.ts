@@ -166,7 +166,7 @@ export async function startRig(
         seal: (_botId, url) => ({ url }),
         callOf: async () => undefined,
       },
-      recordings: { find: unused, read: unused, remove: unused },
+      recordings: { find: unused, read: unused, metadata: unused, remove: unused },
       sounds: { list: unused, find: unused, remove: unused, put: unused },
       suppressing: { suppress: unused, store: unused, cancelSuppressed: unused },
       suppressions: { find: unused, list: unused, remove: unused, check: unused },

@@ -11,6 +11,7 @@ import { dialWithCare } from './dialling.ts';
 import { loseConnections } from './lost-connections.ts';
 import { watchOutages } from './outages.ts';
 import { picture, pictureAway, takePictures } from './pictures.ts';
+import { listen } from './recorded-calls.ts';
 import { drawRecordings } from './recordings.ts';
 import { signInWithCare } from './signing-in.ts';
 import { accessible, dial, fits, markup, openStage, say } from './stage.ts';
@@ -56,6 +57,7 @@ async function run(): Promise<void> {
   await refusedForm(page);
   await hangUp(page);
   await watchStory(stage, page);
+  await listen(stage, page);
   await drawRecordings(stage);
   await strangersText(stage, page);
   await otherPages(page);

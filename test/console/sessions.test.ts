@@ -333,7 +333,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     const page = await ask('GET', '', { 'accept-encoding': 'gzip, br' });
     expect(page.headers['content-encoding']).toBe('br');
     expect(page.headers['content-security-policy']).toMatch(
-      /default-src 'none'; script-src 'self' 'sha256-[^']+'; .*require-trusted-types-for 'script'/,
+      /default-src 'none'; script-src 'self' 'sha256-[^']+'; .*media-src 'self'; .*require-trusted-types-for 'script'/,
     );
     const plain = (await ask('GET', '')).payload;
     const paths = [...plain.matchAll(/(?:href|src)="([^"#]+)"/g)].map(([, path]) => path ?? '');

@@ -42,12 +42,18 @@ function compareClocks(response) {
 /** Without this time-out, a request on a dead connection could hang for minutes. */
 const responseTimeoutMs = 30_000;
 
+const readJson = (response) => response.json();
+
 /**
  * Sends a request to the gateway. `endsSession` says whether a 401 means that no user is signed in.
+ * `read` reads the response.
  *
  * @throws Problem if the gateway rejects the request, or Error if we can't reach the gateway
  */
-export async function ask(path, { method = 'GET', body, headers = {}, endsSession = true } = {}) {
+export async function ask(
+  path,
+  { method = 'GET', body, headers = {}, endsSession = true, read = readJson } = {},
+) {
   const failUnreached = () => {
     const more =
       method === 'GET' ? 'The page tries again.' : 'It is not known whether this was done.';
@@ -66,7 +72,7 @@ export async function ask(path, { method = 'GET', body, headers = {}, endsSessio
   }).catch(failUnreached);
   compareClocks(response);
   // If the request succeeded, we need the whole body. For an error, the status is enough.
-  if (response.ok) return await response.json().catch(failUnreached);
+  if (response.ok) return await read(response).catch(failUnreached);
   const document = await response.json().catch(() => ({}));
   if (response.status === 401 && endsSession) endSession();
   throw new Problem(response.status, document);
@@ -83,6 +89,8 @@ const botPath = (botId) => `api/public/bot/${encodeURIComponent(botId)}`;
 const dialoutPath = (botId) =>
   `api/1.1/public/bot/${encodeURIComponent(botId)}/V2/contactcenter/dialout`;
 const ruleSetPath = (name) => `api/public/rules/${encodeURIComponent(name)}`;
+const recordingPath = ({ botId, callId }) =>
+  `${botPath(botId)}/calls/${encodeURIComponent(callId)}/recording`;
 const suppressionPath = (number) => `api/public/suppressions/${encodeURIComponent(number)}`;
 
 /** The most requests for one page of calls. Each of them searches for a fraction of a second. */
@@ -102,6 +110,9 @@ async function searchCalls(query) {
   }
   return page;
 }
+
+/** The address of a call's recording, for the audio element and for downloads. */
+export const recordingAddress = (call) => `console/${recordingPath(call)}`;
 
 export const api = {
   calls: searchCalls,
@@ -142,6 +153,15 @@ export const api = {
       method: 'POST',
       body: {},
     }),
+  /** The metadata of a stored recording, which says where its pauses are. */
+  recordingMetadata: (callId) => ask(`api/calls/${encodeURIComponent(callId)}/recording.json`),
+  /** Reads a byte of a recording, to find out whether it can be read. */
+  probeRecording: (call) =>
+    ask(recordingPath(call), {
+      headers: { accept: '*/*', range: 'bytes=0-0' },
+      read: (response) => response.arrayBuffer(),
+    }),
+  removeRecording: (call) => ask(recordingPath(call), { method: 'DELETE' }),
   ruleSets: () => ask('api/public/rules'),
   /** Reads a version of a rule set. Default: the current one. */
   ruleSet: (name, version) =>

@@ -1,11 +1,14 @@
 // The page for one call, with its outcome, its sound, and a timeline of everything that happened.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, onEvent } from './api.js';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { api, onEvent, session } from './api.js';
 import { html } from './dom.js';
 import { amdWord, fullTime, numberOf } from './format.js';
 import { Lasting, Status, Title, Trouble } from './parts.js';
+import { createPlayback } from './playback.js';
 import { useReading } from './reading.js';
+import { recordingClock } from './recording-clock.js';
+import { Recording } from './recording-player.js';
 import { refusalWords, waitWords } from './rule-words.js';
 import { Timeline } from './timeline.js';
 import { Verdicts } from './verdicts.js';
@@ -14,24 +17,29 @@ import { Waveform } from './waveform.js';
 const shortestPauseMs = 400;
 /** Changes in loudness don't cause events, so we poll during the call. */
 const duringCallMs = 1_500;
+const whileStoringMs = 15_000;
 
 export function CallPage({ id: callId }) {
   const { value, error, again } = useCall(callId);
   const { call, notifications, capture } = value ?? {};
+  const playback = useMemo(createPlayback, [callId]);
+  const metadata = useRecordingMetadata(call);
   if (error && !call) {
     const isGone = error.status === 404;
     return html`<${Title}>${isGone ? 'No such call' : 'The call cannot be shown'}</${Title}>
       ${isGone ? html`<p>There is no call with this id, it is no longer stored, or it belongs to another account. <a href="#/calls">All calls</a></p>` : html`<${Trouble} error=${error} again=${again} />`}`;
   }
   if (!call) return html`<p aria-busy="true" class="faint">Reading the call…</p>`;
+  const clock = recordingClock(call, metadata);
   return html`
     <p class="back"><a href="#/calls">← All calls</a></p>
     <${Head} call=${call} />
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     <${Facts} call=${call} />
-    <${Waveform} call=${call} capture=${capture} />
+    <${Waveform} call=${call} capture=${capture} clock=${clock} playback=${playback} />
+    <${Recording} key=${callId} call=${call} clock=${clock} playback=${playback} again=${again} />
     <${Verdict} call=${call} />
-    <${Timeline} call=${call} notifications=${notifications} capture=${capture} />
+    <${Timeline} call=${call} notifications=${notifications} capture=${capture} playback=${playback} />
     <${Metadata} metadata=${call.metadata} />
   `;
 }
@@ -50,6 +58,25 @@ function useCall(callId) {
   });
 }
 
+/**
+ * Reads the metadata of a stored recording, once. Events say nearly the same, so the page does
+ * without it if it can't be read.
+ */
+function useRecordingMetadata(call) {
+  const [known, setKnown] = useState({});
+  const { callId, recording } = call ?? {};
+  const isStored = recording?.state === 'stored' && recording.deletedAt === undefined;
+  const mayRead = session.value?.app.scopes.includes('Recordings') === true;
+  useEffect(() => {
+    if (!isStored || !mayRead) return;
+    api.recordingMetadata(callId).then(
+      (metadata) => setKnown({ callId, metadata }),
+      () => undefined,
+    );
+  }, [callId, isStored, mayRead]);
+  return known.callId === callId ? known.metadata : undefined;
+}
+
 async function readCall(callId) {
   const call = await api.call(callId);
   const [{ notifications }, capture] = await Promise.all([
@@ -61,7 +88,9 @@ async function readCall(callId) {
 
 function nextReading({ value, error }) {
   if (error !== undefined) return error.status === 404 ? undefined : 3_000;
-  return mayChange(value) ? duringCallMs : undefined;
+  if (mayChange(value)) return duringCallMs;
+  // An event says when it is stored, but not when a recording that waits for its store is deleted.
+  return value.call.recording?.state === 'storing' ? whileStoringMs : undefined;
 }
 
 /** Delivery attempts and captures change without an event. */

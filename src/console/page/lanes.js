@@ -41,8 +41,8 @@ function placed(items, lengthMs, width) {
   return items.map(({ atMs, untilMs, text, tone }) => {
     const x = xOf(atMs);
     if (untilMs !== undefined) {
-      const wide = `${Math.max(2, xOf(untilMs) - x)}px`;
-      const title = `${duration(atMs)} to ${duration(untilMs)}: ${text}`;
+      const wide = `${Math.max(2, xOf(Math.min(untilMs, lengthMs)) - x)}px`;
+      const title = `${duration(atMs)} to ${duration(Math.min(untilMs, lengthMs))}: ${text}`;
       return { x, wide, title, tone, isLabelled: false, level: 0 };
     }
     const label = text.length > longestLabel ? `${text.slice(0, longestLabel - 1)}…` : text;

@@ -54,7 +54,11 @@ function eventRow({ eventId, eventSequence, type, time, data }, lines) {
     at: time,
     label: type === 'amd' ? `detection: ${amdWord(data.amd.event)}` : type,
     note: lines?.[eventId] ?? '',
-    tone: type === 'failed' ? 'bad' : type === 'answered' || type === 'completed' ? 'good' : '',
+    tone: /^(recording-)?failed$/.test(type)
+      ? 'bad'
+      : type === 'answered' || type === 'completed'
+        ? 'good'
+        : '',
     detail: () =>
       Object.keys(data).length === 0 ? 'No further data.' : JSON.stringify(data, null, 2),
   };

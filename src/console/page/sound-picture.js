@@ -18,9 +18,10 @@ const darkness = matchMedia('(prefers-color-scheme: dark)');
 /**
  * `audio` is the loudness, as base64 with one byte per `stepMs`. `heard` is what arrived from the
  * far end of the call, and `said` is what we sent to it (undefined if only one side was recorded).
- * `marks` are `{ atMs, label, tone }`. For `lanes`, see `Lanes`.
+ * `marks` are `{ atMs, label, tone }`. For `lanes`, see `Lanes`. `seek` gets the milliseconds at
+ * which the user clicks. `over` returns what is drawn above it all, and gets the length in ms.
  */
-export function SoundPicture({ audio, marks, lanes, caption }) {
+export function SoundPicture({ audio, marks, lanes, caption, seek, over }) {
   const box = useRef(null);
   const canvas = useRef(null);
   const [width, setWidth] = useState(0);
@@ -40,12 +41,33 @@ export function SoundPicture({ audio, marks, lanes, caption }) {
     return () => darkness.removeEventListener('change', drawNow);
   });
   return html`<figure class="wave" ref=${box}>
+    <div class=${`plane ${seek ? 'playable' : ''}`} ...${seek ? pointing(seek, lengthMs) : {}}>
     <div class="marks" aria-hidden="true">${placed(marks, lengthMs, width).map((mark) => html`<${Mark} mark=${mark} />`)}</div>
     <canvas ref=${canvas} role="img" aria-label=${describe(shown, marks)} height=${height}></canvas>
     <div class="axis" aria-hidden="true">${ticksOf(lengthMs).map((ms) => html`<span style=${{ left: `${(ms / lengthMs) * 100}%` }}>${ms / 1_000} s</span>`)}</div>
     ${width > 0 && html`<${Lanes} lanes=${lanes} lengthMs=${lengthMs} width=${width} />`}
+    ${over?.(lengthMs)}
+    </div>
     <figcaption class="faint">${caption}</figcaption>
   </figure>`;
+}
+
+/** Returns listeners that seek to where the user clicks, and while the user drags. */
+function pointing(seek, lengthMs) {
+  const seekTo = ({ currentTarget, clientX }) => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    seek(((clientX - left) / width) * lengthMs);
+  };
+  return {
+    onPointerDown: (event) => {
+      if (event.button !== 0) return;
+      event.currentTarget.setPointerCapture(event.pointerId);
+      seekTo(event);
+    },
+    onPointerMove: (event) => {
+      if (event.currentTarget.hasPointerCapture(event.pointerId)) seekTo(event);
+    },
+  };
 }
 
 /**

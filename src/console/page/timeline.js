@@ -2,15 +2,17 @@
 // commands, the bot's `mark` and `clear` messages, and delivery attempts. Each row can be opened to
 // show its details.
 
-import { useState } from 'preact/hooks';
+import { effect } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
 import { html } from './dom.js';
 import { fullTime, offset } from './format.js';
 import { kinds, rowsOf } from './rows.js';
 
-export function Timeline({ call, notifications, capture }) {
+export function Timeline({ call, notifications, capture, playback }) {
   const [hidden, setHidden] = useState([]);
   const all = rowsOf({ call, notifications, capture });
   const rows = all.filter(({ kind }) => !hidden.includes(kind));
+  const reached = useReached(rows, playback.cursorMs);
   const toggle = (kind) =>
     setHidden(hidden.includes(kind) ? hidden.filter((other) => other !== kind) : [...hidden, kind]);
   const start = Date.parse(call.acceptedAt);
@@ -29,10 +31,24 @@ export function Timeline({ call, notifications, capture }) {
     </div>
     <ol class=${`timeline ${isBridged ? 'bridged' : ''}`}>
       <li class="lanes" aria-hidden="true"><span>seconds</span>${isBridged && html`<span>Transfer</span>`}<span>Gateway</span><span>Far end</span><span>Events, commands, notifications</span></li>
-      ${rows.map((row) => html`<${Row} key=${row.key} row=${row} start=${start} isBridged=${isBridged} />`)}
+      ${rows.map((row) => html`<${Row} key=${row.key} row=${row} start=${start} isBridged=${isBridged} isReached=${row.key === reached} playback=${playback} />`)}
     </ol>
     <${Notes} capture=${capture} call=${call} />
   </section>`;
+}
+
+/** Returns the key of the last row that the recording has reached. */
+function useReached(rows, cursorMs) {
+  const [key, setKey] = useState(undefined);
+  useEffect(() => {
+    const times = rows.map(({ at }) => Date.parse(at));
+    return effect(() => {
+      const ms = cursorMs.value;
+      const index = ms === undefined ? -1 : times.findLastIndex((time) => time <= ms);
+      setKey(rows[index]?.key);
+    });
+  }, [rows]);
+  return key;
 }
 
 function Notes({ capture, call }) {
@@ -66,18 +82,21 @@ function Notes({ capture, call }) {
   return notes.map((note) => html`<p class="faint">${note}</p>`);
 }
 
-function Row({ row, start, isBridged }) {
+function Row({ row, start, isBridged, isReached, playback }) {
   const [isOpen, setOpen] = useState(false);
   const { kind, at, label, note, tone, detail } = row;
-  return html`<li class=${`row ${kind} ${tone ?? ''}`}>
+  const atMs = Date.parse(at);
+  const canPlay = isOpen && playback.isReady.value && playback.covers(atMs);
+  return html`<li class=${`row ${kind} ${tone ?? ''} ${isReached ? 'reached' : ''}`} aria-current=${isReached ? 'true' : undefined}>
     <button type="button" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
-      <time title=${fullTime(at)} datetime=${at}>${offset(Date.parse(at) - start)}</time>
+      <time title=${fullTime(at)} datetime=${at}>${offset(atMs - start)}</time>
       ${
         kind === 'sip'
           ? html`<${Ladder} row=${row} isBridged=${isBridged} />`
           : html`<${Lifelines} isBridged=${isBridged} /><span class="what"><span class="label">${label}</span> ${note && html`<span class="note">${note}</span>`}</span>`
       }
     </button>
+    ${canPlay && html`<div class="from-here"><button type="button" onClick=${() => playback.playFrom(atMs)}>Play from here</button></div>`}
     ${isOpen && html`<pre class="body">${detail()}</pre>`}
   </li>`;
 }

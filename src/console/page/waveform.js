@@ -3,23 +3,46 @@
 
 import { html } from './dom.js';
 import { between, duration } from './format.js';
+import { recordingItems } from './recording-clock.js';
 import { SoundPicture } from './sound-picture.js';
 import { verdictMark } from './verdicts.js';
 
-export function Waveform({ call, capture }) {
+/** @param clock see `recordingClock`. Undefined if the call isn't recorded */
+export function Waveform({ call, capture, clock, playback }) {
   const { audio, notes, keptBy } = capture ?? {};
   // We don't show sound from before the answer, such as ringback.
   if (call.answeredAt === undefined) return null;
   const isBridged = call.timeline.some(({ type }) => type === 'transfer-answered');
-  const caption = `Above: loudness from the far end. Below: loudness sent to it. No audio is stored. Bands mark speech or other sound.${isBridged ? ' After a transfer is connected, its far end is shown below.' : ''}`;
+  const isRecorded = call.recording !== undefined && call.recording.deletedAt === undefined;
+  const caption = `Above: loudness from the far end. Below: loudness sent to it. ${isRecorded ? '' : 'No audio is stored. '}Bands mark speech or other sound.${isBridged ? ' After a transfer is connected, its far end is shown below.' : ''}`;
+  const lanes = audio && [
+    ...recordingLane(clock, audio.startedAt),
+    ...lanesOf(notes?.notes ?? [], audio.startedAt),
+  ];
+  const seek = (ms) => playback.seek(audio.startedAt + ms);
+  const over = (lengthMs) =>
+    html`<${Cursor} playback=${playback} startedAtMs=${audio.startedAt} lengthMs=${lengthMs} />`;
   return html`<section aria-labelledby="sound">
     <h2 id="sound">Sound</h2>
     ${
       audio === undefined
         ? html`<p class="faint">${absence(call, keptBy)}</p>`
-        : html`<${SoundPicture} audio=${audio} marks=${marksOf(call)} lanes=${lanesOf(notes?.notes ?? [], audio.startedAt)} caption=${caption} />`
+        : html`<${SoundPicture} audio=${audio} marks=${marksOf(call)} lanes=${lanes} caption=${caption} over=${over} seek=${playback.isReady.value ? seek : undefined} />`
     }
   </section>`;
+}
+
+/** Drawn anew in each frame while the recording plays. */
+function Cursor({ playback, startedAtMs, lengthMs }) {
+  const ms = playback.cursorMs.value;
+  if (ms === undefined) return null;
+  const part = Math.min(1, Math.max(0, (ms - startedAtMs) / lengthMs));
+  return html`<div class="cursor" style=${{ left: `${part * 100}%` }} aria-hidden="true"></div>`;
+}
+
+function recordingLane(clock, startedAtMs) {
+  if (clock === undefined) return [];
+  return [{ kind: 'recording', name: 'Recording', items: recordingItems(clock, startedAtMs) }];
 }
 
 function absence(call, keptBy) {
