@@ -1,5 +1,5 @@
-// Messages between media workers and the recording thread. A worker sends one message per tick at
-// most, with the parts of all its recordings that are due.
+// Messages between media workers and the recording thread. A worker sends a few messages a second,
+// with the parts of all its recordings that are due.
 
 import type {
   RecordingFault,
@@ -15,15 +15,23 @@ export const samplesPerMs = sampleRateHz / 1_000;
 /** What silence is in µ-law. */
 export const silentSample = 0xff;
 
+/**
+ * A record in the spool has this many bytes before its payload, and at most so many after it.
+ * Audio is posted with that much room around it, so that the thread needn't copy it.
+ */
+export const recordHeaderBytes = 16;
+export const recordTailBytes = 16;
+
 /** Why a recording ended. `incomplete`: before its call did, or nobody knows. */
 export type RecordingEnd = { readonly incomplete?: RecordingFault };
 
 /**
  * One part of a recording. `at` counts samples from the recording's first. Parts of one recording
- * come in order, without overlap: audio and gaps, interrupted by pauses.
+ * come in order, without overlap: audio and gaps, interrupted by pauses. The array of a part that
+ * is passed on belongs to its owner, who uses it again.
  */
 export type RecordingPart =
-  | { readonly kind: 'audio'; readonly at: number; readonly audio: Uint8Array<ArrayBuffer> }
+  | { readonly kind: 'audio'; readonly at: number; readonly audio: Uint8Array }
   | {
       readonly kind: 'gap';
       readonly at: number;
@@ -34,6 +42,18 @@ export type RecordingPart =
   | { readonly kind: 'resume'; readonly at: number }
   | { readonly kind: 'end'; readonly at: number; readonly end: RecordingEnd };
 
+/** Every part but audio. */
+export type RecordingMark = Exclude<RecordingPart, { kind: 'audio' }>;
+
+/** Audio in one of the message's blocks. `start` is where the room for its record begins. */
+export type PostedAudio = {
+  readonly kind: 'audio';
+  readonly at: number;
+  readonly block: number;
+  readonly start: number;
+  readonly bytes: number;
+};
+
 export type BeginPart = {
   readonly kind: 'begin';
   readonly start: RecordingStart;
@@ -42,12 +62,14 @@ export type BeginPart = {
 };
 
 /** `id` identifies the recording among those of one port. */
-export type PartOf = { readonly id: number; readonly part: BeginPart | RecordingPart };
+export type PartOf = { readonly id: number; readonly part: BeginPart | RecordingMark | PostedAudio };
 
 export type ToRecordingThread = {
   readonly parts: readonly PartOf[];
-  /** What the parts count as, in the bound of the worker. */
+  /** What the parts and the blocks count as, in the bound of the worker. */
   readonly bytes: number;
+  /** Transferred with the message. */
+  readonly blocks: readonly Uint8Array<ArrayBuffer>[];
 };
 
 export type FromRecordingThread =
@@ -55,5 +77,9 @@ export type FromRecordingThread =
   | { readonly kind: 'begun'; readonly id: number }
   /** The recording has failed, and its further parts are ignored. */
   | { readonly kind: 'failed'; readonly id: number; readonly reason: RecordingFault }
-  /** A message with this many bytes has been handled. */
-  | { readonly kind: 'handled'; readonly bytes: number };
+  /** A message with this many bytes has been handled. Its blocks return. */
+  | {
+      readonly kind: 'handled';
+      readonly bytes: number;
+      readonly blocks: readonly Uint8Array<ArrayBuffer>[];
+    };

@@ -134,8 +134,10 @@ export class JitterBuffer {
     if (!this.#admit(header, length)) return;
     const offset = timestampDistance(timestamp, this.#playTimestamp);
     const samples = this.#samples;
+    // A timestamp may be too large for V8's small integers, and a slot isn't.
+    const first = timestamp & slotMask;
     for (let index = offset < 0 ? -offset : 0; index < length; index += 1) {
-      const slot = (timestamp + index) & slotMask;
+      const slot = (first + index) & slotMask;
       samples[slot] = decode[packet[payloadStart + index] as number] as number;
     }
   }
@@ -330,7 +332,7 @@ export class JitterBuffer {
 
   #copy(frame: Int16Array): boolean {
     const samples = this.#samples;
-    const start = this.#playTimestamp;
+    const start = this.#playTimestamp & slotMask;
     let absent = 0;
     for (let index = 0; index < frameSamples; index += 1) {
       const sample = samples[(start + index) & slotMask] as number;
@@ -371,7 +373,7 @@ export class JitterBuffer {
     const from = timestamp & slotMask;
     const unwrapped = Math.min(count, capacitySamples - from);
     this.#samples.fill(value, from, from + unwrapped);
-    this.#samples.fill(value, 0, count - unwrapped);
+    if (unwrapped < count) this.#samples.fill(value, 0, count - unwrapped);
   }
 
   /**

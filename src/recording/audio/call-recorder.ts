@@ -14,6 +14,7 @@ import type { CallRecorder } from '../../media/recorder-port.ts';
 import { frameSamples } from '../../media/rtp/jitter-buffer.ts';
 import { timestampDistance } from '../../media/rtp/rtp-packet.ts';
 import {
+  channelCount,
   type RecordingPart,
   sampleRateHz,
   samplesPerMs,
@@ -33,7 +34,7 @@ const partSamples = sampleRateHz;
 
 const silentFrame = new Uint8Array(frameSamples).fill(silentSample);
 
-/** The recording's way to the spool. */
+/** The recording's way to the spool. The sink copies audio. */
 export type PartSink = {
   put(part: RecordingPart): void;
 };
@@ -166,10 +167,12 @@ export class RecorderOfCall implements CallRecorder {
   }
 
   #sendAudio(until: number): void {
-    const at = this.#sent;
-    if (until <= at) return;
-    this.#sent = until;
-    this.#sink.put({ kind: 'audio', at, audio: this.#buffer.take(until) });
+    while (this.#sent < until) {
+      const [at, audio] = [this.#sent, this.#buffer.next(until)];
+      this.#sent += audio.length / channelCount;
+      this.#sink.put({ kind: 'audio', at, audio });
+      this.#buffer.skip(this.#sent);
+    }
   }
 
   #sendPause(pause: Pause, until: number): void {

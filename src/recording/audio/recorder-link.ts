@@ -10,19 +10,21 @@ import type {
 } from '../../calls/recording/recording.ts';
 import type { CallRecorder, Recorders } from '../../media/recorder-port.ts';
 import type {
-  BeginPart,
   FromRecordingThread,
   PartOf,
   RecordingPart,
   ToRecordingThread,
 } from '../recording-messages.ts';
+import { AudioBlocks } from './audio-blocks.ts';
 import { RecorderOfCall } from './call-recorder.ts';
 
-/** This is 16 s of 250 calls, and a disk recovers from most stalls in less. */
+/** This is over 10 s of 250 calls, and a disk recovers from most stalls in less. */
 const maxUnhandledBytes = 64 * 1024 * 1024;
-/** What a part without audio counts as. */
+/** What a part counts as, in addition to the block that its audio is in. */
 const partBytes = 256;
 const ticksPerSecond = 50;
+/** Each message costs both threads as much as the audio of several calls. */
+const ticksPerMessage = 10;
 /** If the spool hasn't accepted a recording by then, `required` calls shouldn't wait any longer. */
 const maxBeginTicks = 10 * ticksPerSecond;
 /** If the thread hasn't handled anything for this long, the disk is stuck rather than slow. */
@@ -45,8 +47,11 @@ export class RecorderLink implements Recorders {
   #port: MessagePort | undefined;
   readonly #linked = new Map<number, Linked>();
   #nextId = 1;
+  readonly #blocks = new AudioBlocks();
   #parts: PartOf[] = [];
-  #partsBytes = 0;
+  /** Whether the parts can't wait for others. */
+  #isUrgent = false;
+  #ticks = 0;
   #unhandledBytes = 0;
   #unhandledTicks = 0;
 
@@ -89,13 +94,14 @@ export class RecorderLink implements Recorders {
       return recorder;
     }
     this.#linked.set(id, linked);
-    this.#add(linked, { kind: 'begin', start, startedAt }, partBytes);
+    this.#add(linked, { kind: 'begin', start, startedAt });
     return recorder;
   };
 
   tick(): void {
     if (this.#linked.size === 0 && this.#parts.length === 0) return;
-    this.#post();
+    this.#ticks += 1;
+    if (this.#isUrgent || this.#ticks % ticksPerMessage === 0) this.#post();
     this.#watch();
   }
 
@@ -103,6 +109,7 @@ export class RecorderLink implements Recorders {
     if (message.kind === 'handled') {
       this.#unhandledBytes -= message.bytes;
       this.#unhandledTicks = 0;
+      this.#blocks.giveBack(message.blocks);
       return;
     }
     const linked = this.#linked.get(message.id);
@@ -133,38 +140,42 @@ export class RecorderLink implements Recorders {
 
   #put(linked: Linked, part: RecordingPart): void {
     if (!this.#linked.has(linked.id)) return;
-    const bytes = partBytes + (part.kind === 'audio' ? part.audio.length : 0);
-    if (
-      part.kind === 'audio' &&
-      this.#unhandledBytes + this.#partsBytes + bytes > maxUnhandledBytes
-    ) {
+    if (part.kind === 'audio' && !this.#hasRoomFor(part.audio)) {
       linked.droppedFrom ??= part.at;
       return;
     }
     if (linked.droppedFrom !== undefined) {
       const [at, until] = [linked.droppedFrom, part.at];
       linked.droppedFrom = undefined;
-      this.#add(linked, { kind: 'gap', at, until, reason: 'disk-slow' }, partBytes);
+      this.#add(linked, { kind: 'gap', at, until, reason: 'disk-slow' });
     }
-    this.#add(linked, part, bytes);
+    if (part.kind === 'audio') this.#add(linked, this.#blocks.add(part.at, part.audio));
+    else this.#add(linked, part);
     if (part.kind === 'end') this.#linked.delete(linked.id);
   }
 
-  #add({ id }: Linked, part: BeginPart | RecordingPart, bytes: number): void {
+  #hasRoomFor(audio: Uint8Array): boolean {
+    const bytes = this.#blocks.bytesWith(audio) + this.#parts.length * partBytes;
+    return this.#unhandledBytes + bytes <= maxUnhandledBytes;
+  }
+
+  #add({ id }: Linked, part: PartOf['part']): void {
     this.#parts.push({ id, part });
-    this.#partsBytes += bytes;
+    if (part.kind !== 'audio') this.#isUrgent = true;
   }
 
   #post(): void {
     if (this.#parts.length === 0 || this.#port === undefined) return;
-    const message: ToRecordingThread = { parts: this.#parts, bytes: this.#partsBytes };
-    const buffers = this.#parts.flatMap(({ part }) =>
-      part.kind === 'audio' ? [part.audio.buffer] : [],
+    const bytes = this.#blocks.bytes + this.#parts.length * partBytes;
+    const blocks = this.#blocks.take();
+    const message: ToRecordingThread = { parts: this.#parts, bytes, blocks };
+    this.#port.postMessage(
+      message,
+      blocks.map(({ buffer }) => buffer),
     );
-    this.#port.postMessage(message, buffers);
-    this.#unhandledBytes += this.#partsBytes;
+    this.#unhandledBytes += bytes;
     this.#parts = [];
-    this.#partsBytes = 0;
+    this.#isUrgent = false;
   }
 
   #watch(): void {
@@ -190,7 +201,8 @@ export class RecorderLink implements Recorders {
   #disconnect(): void {
     this.#port = undefined;
     this.#parts = [];
-    this.#partsBytes = 0;
+    this.#isUrgent = false;
+    this.#blocks.giveBack(this.#blocks.take());
     this.#unhandledBytes = 0;
     this.#unhandledTicks = 0;
     const all = [...this.#linked.values()];

@@ -2,11 +2,15 @@
 // the call isn't affected, and what has been written is finished.
 
 import type { RecordingFault } from '../../calls/recording/recording.ts';
-import type {
-  BeginPart,
-  FromRecordingThread,
-  RecordingPart,
-  ToRecordingThread,
+import {
+  type BeginPart,
+  channelCount,
+  type FromRecordingThread,
+  type PostedAudio,
+  type RecordingMark,
+  recordHeaderBytes,
+  recordTailBytes,
+  type ToRecordingThread,
 } from '../recording-messages.ts';
 import { faultOf } from './finishing.ts';
 import { recordingFolder } from './spool-folders.ts';
@@ -29,6 +33,8 @@ export type PortListener = {
   onFault(callId: string, fault: RecordingFault, detail: string): void;
 };
 
+type Blocks = ToRecordingThread['blocks'];
+
 type LiveRecording = EndedRecording & {
   readonly writer: SpoolWriter;
   /** Position after the last part that was written. */
@@ -47,18 +53,18 @@ export class PortRecordings {
     this.#listener = listener;
   }
 
-  receive({ parts, bytes }: ToRecordingThread): void {
+  receive({ parts, bytes, blocks }: ToRecordingThread): void {
     for (const { id, part } of parts) {
       if (part.kind === 'begin') this.#begin(id, part);
-      else this.#append(id, part);
+      else this.#append(id, part, blocks);
     }
-    this.#listener.post({ kind: 'handled', bytes });
+    this.#listener.post({ kind: 'handled', bytes, blocks });
   }
 
   /** Ends all recordings, because the media worker is gone. */
   close(): void {
     for (const [id, { at }] of [...this.#live]) {
-      this.#append(id, { kind: 'end', at, end: { incomplete: 'media-failed' } });
+      this.#append(id, { kind: 'end', at, end: { incomplete: 'media-failed' } }, []);
     }
   }
 
@@ -82,11 +88,12 @@ export class PortRecordings {
     }
   }
 
-  #append(id: number, part: RecordingPart): void {
+  #append(id: number, part: RecordingMark | PostedAudio, blocks: Blocks): void {
     const live = this.#live.get(id);
     if (live === undefined) return;
     try {
-      live.writer.append(part);
+      if (part.kind === 'audio') live.writer.appendAudio(part.at, roomOf(part, blocks));
+      else live.writer.append(part);
       live.at = endOf(part);
     } catch (error) {
       const { fault, detail } = faultOf(error);
@@ -113,7 +120,14 @@ function withoutContentKey({
   return { keyName, sealedContentKey, wrapped };
 }
 
-function endOf(part: RecordingPart): number {
-  if (part.kind === 'audio') return part.at + part.audio.length / 2;
+/** Returns the audio's memory, with room for the rest of its record. */
+function roomOf({ block, start, bytes }: PostedAudio, blocks: Blocks): Buffer {
+  const memory = blocks[block];
+  if (memory === undefined) throw new Error('the message lacks a block');
+  return Buffer.from(memory.buffer, start, recordHeaderBytes + bytes + recordTailBytes);
+}
+
+function endOf(part: RecordingMark | PostedAudio): number {
+  if (part.kind === 'audio') return part.at + part.bytes / channelCount;
   return part.kind === 'gap' ? part.until : part.at;
 }

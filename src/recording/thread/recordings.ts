@@ -6,7 +6,7 @@ import { readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import type { RecordingFault } from '../../calls/recording/recording.ts';
-import type { ToRecordingThread } from '../recording-messages.ts';
+import type { FromRecordingThread, ToRecordingThread } from '../recording-messages.ts';
 import type { FinishFault, Leftover, SpooledRecording } from '../recording-thread.ts';
 import { finishing, readFinished, readHeader } from './finishing.ts';
 import { type EndedRecording, PortRecordings } from './port-recordings.ts';
@@ -34,7 +34,7 @@ export class Recordings {
 
   connect(port: MessagePort): void {
     const recordings = new PortRecordings(this.#spool, this.#ownerId, {
-      post: (message) => port.postMessage(message),
+      post: (message) => port.postMessage(message, transferOf(message)),
       onBegun: (folder) => this.#busy.add(folder),
       onEnded: (recording) => void this.#finishEnded(recording),
       onFault: (callId, fault, detail) => this.#listener.onFault(callId, fault, detail),
@@ -106,6 +106,10 @@ export class Recordings {
       throw new Error('the folder isn’t a recording in the spool');
     }
   }
+}
+
+function transferOf(message: FromRecordingThread): readonly ArrayBuffer[] {
+  return message.kind === 'handled' ? message.blocks.map(({ buffer }) => buffer) : [];
 }
 
 /** Between the steps, the thread handles its messages. */

@@ -3,7 +3,7 @@
 
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RecordingPart } from '../recording-messages.ts';
+import { type RecordingMark, recordHeaderBytes } from '../recording-messages.ts';
 import { segmentOf } from './spool-folders.ts';
 import {
   checkBytesOf,
@@ -12,7 +12,6 @@ import {
   readPart,
   readRecordHeader,
   readSegmentHeader,
-  recordHeaderBytes,
   type SpoolKey,
   segmentHeaderBytes,
 } from './spool-records.ts';
@@ -26,7 +25,7 @@ export type StoredAudio = {
   read(): Buffer | undefined;
 };
 
-export type StoredPart = StoredAudio | Exclude<RecordingPart, { kind: 'audio' }>;
+export type StoredPart = StoredAudio | RecordingMark;
 
 /** The open segments of one recording. */
 export class SpoolReader {

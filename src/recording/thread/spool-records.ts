@@ -7,12 +7,17 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type RecordingPause, recordingPauses } from '../../calls/recording/recording.ts';
-import { type RecordingEnd, type RecordingPart, samplesPerMs } from '../recording-messages.ts';
+import {
+  type RecordingEnd,
+  type RecordingMark,
+  recordHeaderBytes,
+  recordTailBytes,
+  samplesPerMs,
+} from '../recording-messages.ts';
 import { gapReasons } from '../recording-metadata.ts';
 
 const magic = Buffer.from('OFHKSPL1', 'latin1');
 export const segmentHeaderBytes = 16;
-export const recordHeaderBytes = 16;
 const crcBytes = 4;
 const tagBytes = 16;
 const encryptedFlag = 1;
@@ -75,29 +80,44 @@ export function readRecordHeader(bytes: Buffer): RecordHeader | undefined {
 /** Where a record is: its nonce, which must never be used twice with the same key. */
 export type RecordPlace = { readonly segment: number; readonly index: number };
 
-/** Returns the record's header, its payload as it's stored, and its check. */
 export function sealRecord(
-  part: RecordingPart,
+  mark: RecordingMark,
   place: RecordPlace,
   key: SpoolKey | undefined,
-): readonly Uint8Array[] {
-  const payload = payloadOf(part);
-  const header = Buffer.allocUnsafe(recordHeaderBytes);
-  header[0] = kinds.indexOf(part.kind) + 1;
-  header[1] = 0;
-  header.writeUIntBE(part.at, 2, 6);
-  header.writeUInt32BE(payload.length, 8);
-  header.writeUInt32BE(crc32(header.subarray(0, 12)), 12);
+): Buffer {
+  const payload = payloadOf(mark);
+  const room = Buffer.alloc(recordHeaderBytes + payload.length + recordTailBytes);
+  payload.copy(room, recordHeaderBytes);
+  return sealInPlace(room, mark, place, key);
+}
+
+/**
+ * Makes a record of a payload that has room for the record's header before it, and for the longest
+ * check after it.
+ */
+export function sealInPlace(
+  room: Buffer,
+  { kind, at }: Pick<RecordHeader, 'kind' | 'at'>,
+  place: RecordPlace,
+  key: SpoolKey | undefined,
+): Buffer {
+  const checkAt = room.length - recordTailBytes;
+  const payload = room.subarray(recordHeaderBytes, checkAt);
+  room[0] = kinds.indexOf(kind) + 1;
+  room[1] = 0;
+  room.writeUIntBE(at, 2, 6);
+  room.writeUInt32BE(payload.length, 8);
+  room.writeUInt32BE(crc32(room.subarray(0, 12)), 12);
   if (key === undefined) {
-    const check = Buffer.allocUnsafe(crcBytes);
-    check.writeUInt32BE(crc32(payload));
-    return [header, payload, check];
+    room.writeUInt32BE(crc32(payload), checkAt);
+    return room.subarray(0, checkAt + crcBytes);
   }
   const cipher = createCipheriv('aes-256-gcm', key.key, nonceOf(place));
-  cipher.setAAD(header);
-  const sealed = cipher.update(payload);
+  cipher.setAAD(room.subarray(0, recordHeaderBytes));
+  cipher.update(payload).copy(payload);
   cipher.final();
-  return [header, sealed, cipher.getAuthTag()];
+  cipher.getAuthTag().copy(room, checkAt);
+  return room;
 }
 
 /**
@@ -133,7 +153,7 @@ export function openRecord(
 export function readPart(
   { kind, at }: RecordHeader,
   payload: Buffer,
-): Exclude<RecordingPart, { kind: 'audio' }> | undefined {
+): RecordingMark | undefined {
   if (kind === 'resume') return { kind, at };
   const content = readJson(payload);
   if (kind === 'audio' || content === undefined) return undefined;
@@ -147,18 +167,16 @@ export function readPart(
   return isGap ? { kind, at, until: Math.min(until as number, maxSamples), reason } : undefined;
 }
 
-function payloadOf(part: RecordingPart): Uint8Array {
-  switch (part.kind) {
-    case 'audio':
-      return part.audio;
+function payloadOf(mark: RecordingMark): Buffer {
+  switch (mark.kind) {
     case 'gap':
-      return Buffer.from(JSON.stringify({ until: part.until, reason: part.reason }));
+      return Buffer.from(JSON.stringify({ until: mark.until, reason: mark.reason }));
     case 'pause':
-      return Buffer.from(JSON.stringify({ by: part.by }));
+      return Buffer.from(JSON.stringify({ by: mark.by }));
     case 'resume':
       return Buffer.alloc(0);
     case 'end':
-      return Buffer.from(JSON.stringify(part.end));
+      return Buffer.from(JSON.stringify(mark.end));
   }
 }
 

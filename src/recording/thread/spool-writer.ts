@@ -2,12 +2,18 @@
 // runs in a thread of its own: a stuck disk must not occupy the threads that the whole process
 // shares for files and host names.
 
-import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writevSync } from 'node:fs';
+import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { channelCount, type RecordingPart, sampleRateHz } from '../recording-messages.ts';
+import { channelCount, type RecordingMark, sampleRateHz } from '../recording-messages.ts';
 import { headerName, segmentName } from './spool-folders.ts';
 import type { SpoolHeader } from './spool-header.ts';
-import { type SpoolKey, sealRecord, segmentHeader } from './spool-records.ts';
+import {
+  type RecordPlace,
+  type SpoolKey,
+  sealInPlace,
+  sealRecord,
+  segmentHeader,
+} from './spool-records.ts';
 
 /** Ten minutes of audio. What damages a segment's file affects no other. */
 const maxSegmentBytes = 600 * sampleRateHz * channelCount;
@@ -34,11 +40,24 @@ export class SpoolWriter {
    *
    * @throws the error of the file system
    */
-  append(part: RecordingPart): void {
+  append(mark: RecordingMark): void {
+    this.#write(sealRecord(mark, this.#nextPlace(), this.#key));
+  }
+
+  /**
+   * Appends audio, which lies in memory that has room for its record, and is overwritten.
+   *
+   * @throws the error of the file system
+   */
+  appendAudio(at: number, room: Buffer): void {
+    this.#write(sealInPlace(room, { kind: 'audio', at }, this.#nextPlace(), this.#key));
+  }
+
+  #nextPlace(): RecordPlace {
     if (this.#bytes >= maxSegmentBytes) this.#openSegment();
     const place = { segment: this.#segment, index: this.#records };
     this.#records += 1;
-    this.#write(sealRecord(part, place, this.#key));
+    return place;
   }
 
   close(): void {
@@ -52,24 +71,19 @@ export class SpoolWriter {
     this.#records = 0;
     this.#bytes = 0;
     this.#file = openSync(join(this.#folder, segmentName(this.#segment)), 'wx', 0o600);
-    this.#write([segmentHeader(this.#segment, this.#key !== undefined)]);
+    this.#write(segmentHeader(this.#segment, this.#key !== undefined));
   }
 
-  #write(pieces: readonly Uint8Array[]): void {
+  #write(content: Buffer): void {
     const file = this.#file;
     if (file === undefined) throw new Error('the segment is closed');
-    const total = pieces.reduce((sum, piece) => sum + piece.length, 0);
     try {
-      let written = writevSync(file, pieces);
-      while (written < total) {
-        const rest = Buffer.concat(pieces).subarray(written);
-        written += writevSync(file, [rest]);
-      }
+      for (let at = 0; at < content.length; ) at += writeSync(file, content, at);
     } catch (error) {
       this.#dropTorn(file);
       throw error;
     }
-    this.#bytes += total;
+    this.#bytes += content.length;
   }
 
   /** Readers drop a torn record as well, so it doesn't matter if this fails. */

@@ -38,33 +38,14 @@ export async function benchRecording(args: readonly string[]): Promise<void> {
     await compareTicks(against, calls);
     return;
   }
-  const minutes = (calls * seconds) / 60;
   // V8 compiles what it sees often, in its helper threads.
+  for (const hasBot of [true, false]) await run({ calls, seconds: 20, hasBot, isEncrypted: true });
   for (const hasBot of [true, false]) {
-    await run({ calls: 20, seconds: 60, hasBot, recorded: { isEncrypted: true } });
-    await run({ calls: 20, seconds: 60, hasBot });
-  }
-  for (const hasBot of [true, false]) {
-    const bare = await run({ calls, seconds, hasBot });
     console.log(
       `\n${calls} calls of ${seconds} s ${hasBot ? 'with a bot' : 'that nobody listens to'}`,
     );
-    print('not recorded: session', bare.sessionsMs / minutes);
     for (const isEncrypted of [false, true]) {
-      const recorded = await run({ calls, seconds, hasBot, recorded: { isEncrypted } });
-      const [inWorker, inThread] = [
-        (recorded.sessionsMs - bare.sessionsMs) / minutes,
-        recorded.writingMs / minutes,
-      ];
-      console.log(isEncrypted ? ' encrypted' : ' plain');
-      print('writing: media worker', inWorker);
-      print('writing: recording thread and helpers', inThread);
-      print('writing, in total (bound: 10)', inWorker + inThread);
-      print('finishing: recording thread (bound: 15)', recorded.finishingMs / minutes);
-      print('finishing: media worker', recorded.finishingInWorkerMs / minutes);
-      console.log(
-        `  spool ${(recorded.spoolBytes / calls / seconds / 1_000).toFixed(2)} kB/s per call, ${recorded.gaps} gaps, ${recorded.finished} finished`,
-      );
+      print(await run({ calls, seconds, hasBot, isEncrypted }), isEncrypted);
     }
   }
 }
@@ -73,86 +54,102 @@ type Run = {
   readonly calls: number;
   readonly seconds: number;
   readonly hasBot: boolean;
-  readonly recorded?: { readonly isEncrypted: boolean };
+  readonly isEncrypted: boolean;
 };
 
-/** All in milliseconds of CPU time, except the counts. */
+/** In milliseconds of CPU time per minute of a call, except the last three. */
 type Cost = {
-  sessionsMs: number;
-  writingMs: number;
-  finishingMs: number;
-  finishingInWorkerMs: number;
-  spoolBytes: number;
-  gaps: number;
-  finished: number;
+  readonly session: number;
+  readonly inWorker: number;
+  readonly inThread: number;
+  readonly finishing: number;
+  readonly finishingInWorker: number;
+  readonly spoolBytesPerSecond: number;
+  readonly gaps: number;
+  readonly finished: number;
 };
 
-async function run({ calls, seconds, hasBot, recorded }: Run): Promise<Cost> {
-  const link = new RecorderLink();
-  const lines = Array.from({ length: calls }, (_, index) => new Line(index, link, hasBot));
-  if (recorded !== undefined) return await runRecorded(lines, link, seconds, recorded.isEncrypted);
-  const before = cpuByThread();
-  await drive(lines, link, seconds, 0);
-  return { ...nothing, sessionsMs: cpuByThread().main - before.main };
-}
+/** Few enough for several rounds a minute, and enough for several garbage collections a round. */
+const roundSeconds = 5;
+/** The recording thread must not fall behind, because this is faster than real time. */
+const pauseMs = 30;
 
-async function runRecorded(
-  lines: readonly Line[],
-  link: RecorderLink,
-  seconds: number,
-  isEncrypted: boolean,
-): Promise<Cost> {
-  const spool = mkdtempSync(join(tmpdir(), 'offhook-bench-recording-'));
-  const thread = createRecordingThread({
-    ...{ spool, ownerId: 'bench', logger: pino({ level: 'warn' }) },
-  });
-  const finished: SpooledRecording[] = [];
-  thread.onFinished((spooled) => finished.push(spooled));
-  link.connect(thread.portForMediaWorker());
-  await thread.leftovers();
-  for (const line of lines) line.record(isEncrypted);
-  const before = cpuByThread();
-  // The thread must not fall behind, because this is faster than real time.
-  await drive(lines, link, seconds, 30);
-  await pause(500);
-  const written = cpuByThread();
-  const spoolBytes = sizeOf(spool);
-  for (const line of lines) line.stop();
-  link.tick();
-  while (finished.length < lines.length) await pause(20);
-  const after = cpuByThread();
-  await thread.stop();
-  rmSync(spool, { recursive: true });
+/**
+ * Takes turns between calls that aren't recorded and calls that are, because the machine's speed
+ * changes. The cost is the median of the differences.
+ */
+async function run({ calls, seconds, hasBot, isEncrypted }: Run): Promise<Cost> {
+  const bench = await BenchThread.open();
+  const linesOf = (): Line[] =>
+    Array.from({ length: calls }, (_, index) => new Line(index, bench.link, hasBot));
+  const [bare, recorded] = [linesOf(), linesOf()];
+  for (const line of recorded) line.record(isEncrypted);
+  const rounds: { bare: Cpu; recorded: Cpu }[] = [];
+  for (let second = 0; second < seconds; second += roundSeconds) {
+    rounds.push({
+      bare: await cpuOf(() => drive(bare, bench.link)),
+      recorded: await cpuOf(() => drive(recorded, bench.link)),
+    });
+  }
+  const spoolBytes = sizeOf(bench.spool);
+  const finishing = await cpuOf(() => bench.finish(recorded));
+  await bench.close();
+  // The first round has calls that begin, and buffers that grow.
+  const steady = rounds.slice(1);
+  const minutesPerRound = (calls * roundSeconds) / 60;
+  const minutes = (calls * seconds) / 60;
+  const perMinute = (cost: (round: (typeof steady)[number]) => number): number =>
+    medianOf(steady.map(cost)) / minutesPerRound;
   return {
-    sessionsMs: written.main - before.main,
-    writingMs: written.others - before.others,
-    finishingMs: after.others - written.others,
-    finishingInWorkerMs: after.main - written.main,
-    spoolBytes,
-    gaps: finished.reduce((sum, { metadata }) => sum + metadata.gaps.length, 0),
-    finished: finished.length,
+    session: perMinute((round) => round.bare.main),
+    inWorker: perMinute((round) => round.recorded.main - round.bare.main),
+    inThread: perMinute((round) => round.recorded.others - round.bare.others),
+    finishing: finishing.others / minutes,
+    finishingInWorker: finishing.main / minutes,
+    spoolBytesPerSecond: spoolBytes / calls / seconds,
+    gaps: bench.finished.reduce((sum, { metadata }) => sum + metadata.gaps.length, 0),
+    finished: bench.finished.length,
   };
 }
 
-async function drive(
-  lines: readonly Line[],
-  link: RecorderLink,
-  seconds: number,
-  pauseMs: number,
-): Promise<void> {
-  for (let second = 0; second < seconds; second += 1) {
+/** A recording thread with a spool of its own. */
+class BenchThread {
+  readonly spool = mkdtempSync(join(tmpdir(), 'offhook-bench-recording-'));
+  readonly link = new RecorderLink();
+  readonly finished: SpooledRecording[] = [];
+  readonly #thread = createRecordingThread({
+    ...{ spool: this.spool, ownerId: 'bench', logger: pino({ level: 'warn' }) },
+  });
+
+  static async open(): Promise<BenchThread> {
+    const bench = new BenchThread();
+    bench.#thread.onFinished((spooled) => bench.finished.push(spooled));
+    bench.link.connect(bench.#thread.portForMediaWorker());
+    await bench.#thread.leftovers();
+    return bench;
+  }
+
+  async finish(lines: readonly Line[]): Promise<void> {
+    for (const line of lines) line.stop();
+    this.link.tick();
+    while (this.finished.length < lines.length) await pause(20);
+  }
+
+  async close(): Promise<void> {
+    await this.#thread.stop();
+    rmSync(this.spool, { recursive: true });
+  }
+}
+
+async function drive(lines: readonly Line[], link: RecorderLink): Promise<void> {
+  for (let second = 0; second < roundSeconds; second += 1) {
     for (let tick = 0; tick < ticksPerSecond; tick += 1) {
       for (const line of lines) line.tick();
       link.tick();
     }
-    if (pauseMs > 0) await pause(pauseMs);
+    await pause(pauseMs);
   }
 }
-
-const nothing: Cost = {
-  ...{ sessionsMs: 0, writingMs: 0, finishingMs: 0, finishingInWorkerMs: 0 },
-  ...{ spoolBytes: 0, gaps: 0, finished: 0 },
-};
 
 const contentKey = randomBytes(32);
 const [[, pair] = []] = keyPairs();
@@ -258,8 +255,9 @@ async function compareTicks(commit: string, rounds: number): Promise<void> {
     costs.there.push(ticksOf(other.RtpSession));
   }
   for (const [name, values] of Object.entries(costs)) {
-    const median = values.sort((one, two) => one - two)[Math.floor(values.length / 2)] ?? 0;
-    console.log(`${name === 'here' ? 'this tree' : commit}: ${median.toFixed(3)} µs per tick`);
+    console.log(
+      `${name === 'here' ? 'this tree' : commit}: ${medianOf(values).toFixed(3)} µs per tick`,
+    );
   }
 }
 
@@ -281,8 +279,20 @@ function ticksOf(Session: typeof RtpSession): number {
   return ((cpuByThread().main - before) * 1_000) / count;
 }
 
-/** CPU time of the main thread, and of all other threads of this process. */
-function cpuByThread(): { readonly main: number; readonly others: number } {
+/** CPU time in milliseconds of the main thread, and of all other threads of this process. */
+type Cpu = { readonly main: number; readonly others: number };
+
+/** The pauses let the kernel bring its accounts up to date, and the other threads catch up. */
+async function cpuOf(work: () => Promise<void>): Promise<Cpu> {
+  await pause(pauseMs);
+  const before = cpuByThread();
+  await work();
+  await pause(pauseMs);
+  const after = cpuByThread();
+  return { main: after.main - before.main, others: after.others - before.others };
+}
+
+function cpuByThread(): Cpu {
   let others = 0;
   let main = 0;
   for (const id of readdirSync('/proc/self/task')) {
@@ -293,12 +303,29 @@ function cpuByThread(): { readonly main: number; readonly others: number } {
   return { main, others };
 }
 
+function medianOf(values: readonly number[]): number {
+  const sorted = [...values].sort((one, other) => one - other);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.floor(middle - 0.5)] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
+}
+
 function sizeOf(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8', withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.segment'))
     .reduce((sum, entry) => sum + readFileSync(join(entry.parentPath, entry.name)).length, 0);
 }
 
-function print(what: string, ms: number): void {
-  console.log(`  ${what.padEnd(45)} ${ms.toFixed(2)} ms per minute of a call`);
+function print(cost: Cost, isEncrypted: boolean): void {
+  const line = (what: string, ms: number): void =>
+    console.log(`  ${what.padEnd(45)} ${ms.toFixed(2)} ms per minute of a call`);
+  console.log(isEncrypted ? ' encrypted' : ' plain');
+  line('session without recording', cost.session);
+  line('writing: media worker', cost.inWorker);
+  line('writing: recording thread and helpers', cost.inThread);
+  line('writing, in total (bound: 10)', cost.inWorker + cost.inThread);
+  line('finishing: recording thread (bound: 15)', cost.finishing);
+  line('finishing: media worker', cost.finishingInWorker);
+  console.log(
+    `  spool ${(cost.spoolBytesPerSecond / 1_000).toFixed(2)} kB/s per call, ${cost.gaps} gaps, ${cost.finished} finished`,
+  );
 }
