@@ -62,7 +62,10 @@ export type BeginPart = {
 };
 
 /** `id` identifies the recording among those of one port. */
-export type PartOf = { readonly id: number; readonly part: BeginPart | RecordingMark | PostedAudio };
+export type PartOf = {
+  readonly id: number;
+  readonly part: BeginPart | RecordingMark | PostedAudio;
+};
 
 export type ToRecordingThread = {
   readonly parts: readonly PartOf[];

@@ -19,7 +19,7 @@ import { AudioBlocks } from './audio-blocks.ts';
 import { RecorderOfCall } from './call-recorder.ts';
 
 /** This is over 10 s of 250 calls, and a disk recovers from most stalls in less. */
-const maxUnhandledBytes = 64 * 1024 * 1024;
+const defaultMaxUnhandledBytes = 64 * 1024 * 1024;
 /** What a part counts as, in addition to the block that its audio is in. */
 const partBytes = 256;
 const ticksPerSecond = 50;
@@ -44,6 +44,7 @@ type Linked = {
 
 export class RecorderLink implements Recorders {
   readonly #now: () => number;
+  readonly #maxUnhandledBytes: number;
   #port: MessagePort | undefined;
   readonly #linked = new Map<number, Linked>();
   #nextId = 1;
@@ -56,8 +57,9 @@ export class RecorderLink implements Recorders {
   #unhandledTicks = 0;
 
   /** `now` returns milliseconds since the epoch. */
-  constructor(now: () => number = Date.now) {
+  constructor(now: () => number = Date.now, maxUnhandledBytes = defaultMaxUnhandledBytes) {
     this.#now = now;
+    this.#maxUnhandledBytes = maxUnhandledBytes;
   }
 
   connect(port: MessagePort): void {
@@ -156,7 +158,7 @@ export class RecorderLink implements Recorders {
 
   #hasRoomFor(audio: Uint8Array): boolean {
     const bytes = this.#blocks.bytesWith(audio) + this.#parts.length * partBytes;
-    return this.#unhandledBytes + bytes <= maxUnhandledBytes;
+    return this.#unhandledBytes + bytes <= this.#maxUnhandledBytes;
   }
 
   #add({ id }: Linked, part: PartOf['part']): void {

@@ -235,7 +235,8 @@ export function readFinished(folder: string, header: SpoolHeader): SpooledRecord
 /** Returns the fault for an error of the file system. */
 export function faultOf(error: unknown): FinishFault {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
-  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  // EFBIG: the process has a limit on the size of files, which is a full disk to us.
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG';
   return { fault: isFull ? 'disk-full' : 'spool-unusable', detail: String(error) };
 }
 

@@ -150,10 +150,7 @@ export function openRecord(
 }
 
 /** @returns undefined if the payload of a record other than audio is damaged */
-export function readPart(
-  { kind, at }: RecordHeader,
-  payload: Buffer,
-): RecordingMark | undefined {
+export function readPart({ kind, at }: RecordHeader, payload: Buffer): RecordingMark | undefined {
   if (kind === 'resume') return { kind, at };
   const content = readJson(payload);
   if (kind === 'audio' || content === undefined) return undefined;
