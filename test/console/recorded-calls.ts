@@ -17,6 +17,7 @@ export async function listen(stage: Stage, page: Page): Promise<void> {
   await seek(page);
   await fitsPhone(page);
   await showStates(stage, page, callId);
+  await storeAway(stage, page, callId);
   await mayNotListen(stage, callId);
   await remove(stage, page, callId);
 }
@@ -160,6 +161,24 @@ async function showStates({ base }: Stage, page: Page, callId: string): Promise<
   );
   assert.deepEqual(found, ['undefined', 0]);
   say('the page says what became of a recording, without markup in it');
+}
+
+/** The player says why it can't play, and plays as soon as it can. */
+async function storeAway({ base }: Stage, page: Page, callId: string): Promise<void> {
+  await page.goto(`${base}/console#/calls`);
+  await page.goto(`${base}/console#/calls/${callId}`);
+  const path = `**/calls/${callId}/recording`;
+  await page.route(path, (route) =>
+    route.fulfill({ status: 503, json: { detail: `The store is away. ${markup}` } }),
+  );
+  await page.getByRole('button', { name: 'Play', exact: true }).click();
+  await page.getByRole('alert').getByText(markup).waitFor();
+  await accessible(page, 'a recording that cannot be read');
+  await picture(page, 'recording-away');
+  await page.unroute(path);
+  await page.getByRole('button', { name: 'Play', exact: true }).click();
+  await page.getByRole('button', { name: 'Pause', exact: true }).click();
+  assert.equal(await page.getByRole('alert').count(), 0);
 }
 
 /** An app without the scope sees that there is a recording. */
