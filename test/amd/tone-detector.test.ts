@@ -172,6 +172,27 @@ describe('a beep on a bad line', () => {
     expectBeep(hear(joined([quiet, beep])), 500 + beep.length / 8);
   });
 
+  /** A low-rate codec moves a tone's pitch and level by this much. */
+  const coded = (hz: number): Int16Array =>
+    moving(
+      (_, seconds) => hz + 3 * Math.sin(2 * Math.PI * 5 * seconds),
+      180,
+      -20,
+      (wave, part) => wave * (Math.floor(part * 4.5) % 2 === 0 ? 1 : 0.65),
+    );
+
+  test.each([450, 620])('is found in spite of a codec if it stands out: %i Hz', (hz) => {
+    expectBeep(hear(joined([quiet, coded(hz)])), 680);
+    expect(hear(noisy(seededRandom(4), joined([quiet, coded(hz)]), -38))).toEqual([]);
+  });
+
+  test.each([5, 8])('is found as a fast chirp that a codec bends: %i Hz', (hz) => {
+    const bent = (part: number, seconds: number): number =>
+      400 + 1_600 * part + 20 * Math.sin(2 * Math.PI * hz * seconds);
+
+    expectBeep(hear(joined([quiet, moving(bent, 300, -20)])), 800);
+  });
+
   test('is found as a chirp with a lost frame', () => {
     const chirp = moving((part) => 600 + 1_000 * part, 400, -12);
 

@@ -83,6 +83,17 @@ const minLowSweepMs = 250;
 const exactLowSweep = 0.004;
 const minLowRange = 0.08;
 const longLowMs = 400;
+/**
+ * If a low tone is this much louder than the line before and after it, we allow for what a codec
+ * does to a short beep's level and pitch. Voices that start and end so abruptly don't stay on one
+ * pitch.
+ */
+const outstanding = { db: 24, ms: 160, onPitch: 0.85, levelSteady: 0.5, wanderHz: 4 } as const;
+/**
+ * A chirp over at least half of its median pitch. We compare its error with its range, because a
+ * frame that a codec has blurred is further off in a fast sweep than in a slow one.
+ */
+const longSweep = { range: 0.5, error: 0.015, levelSteady: 0.75 } as const;
 const lowDropDb = 6;
 
 const minPairMs = 100;
@@ -105,6 +116,7 @@ export function isBeep(tone: ToneAndLine): boolean {
   if ((shape.secondHz ?? beepHz.min) < beepHz.min) return false;
   if (!isEdge(tone.dropDb, tone.afterAboveBeneathDb) || !isSameNoise(tone)) return false;
   if (impurityOf(tone) > (isUnmoved(tone) ? maxImpurityUnmoved : maxImpurity)) return false;
+  if (isLongSweep(tone)) return true;
   return isVoiceLike(shape) ? isLowBeep(tone) : isHighBeep(tone);
 }
 
@@ -151,10 +163,29 @@ function movesAsMachinesDo({ shape, ms }: ToneAndLine): boolean {
 
 function isLowBeep(tone: ToneAndLine): boolean {
   const { shape, ms, dropDb } = tone;
+  if (standsOut(tone) && isSteadyEnough(tone)) return true;
   if (dropDb < lowDropDb || shape.levelSteady < (ms >= longLowMs ? 0.7 : 0.8)) return false;
   if (isPure(tone) && movesExactlyLow(tone)) return true;
   if (!isOnSteadyPitch(tone) && !isLongStepped(shape)) return false;
   return ms >= minLowMs(tone);
+}
+
+function standsOut({ riseDb, dropDb }: ToneAndLine): boolean {
+  return Math.min(riseDb, dropDb) >= outstanding.db;
+}
+
+/** Applies to low tones that stand out. */
+function isSteadyEnough({ shape, ms }: ToneAndLine): boolean {
+  if (shape.secondHz !== undefined || ms < outstanding.ms) return false;
+  if (shape.onPitch < outstanding.onPitch) return false;
+  return shape.levelSteady >= outstanding.levelSteady && shape.wanderHz <= outstanding.wanderHz;
+}
+
+function isLongSweep(tone: ToneAndLine): boolean {
+  const { hz, rangeHz, secondHz, sweepErrorHz, levelSteady } = tone.shape;
+  if (secondHz !== undefined || tone.ms < exactMs || !standsOut(tone)) return false;
+  if (rangeHz < hz * longSweep.range || levelSteady < longSweep.levelSteady) return false;
+  return sweepErrorHz <= rangeHz * longSweep.error;
 }
 
 function minLowMs(tone: ToneAndLine): number {
