@@ -51,8 +51,9 @@ const duration = z
   .string()
   .regex(/^\d{1,6}[mhd]$/, 'must be a number with m, h or d, e.g. 90m, 24h or 30d')
   .refine((text) => {
-    const seconds = parseDurationS(text) ?? 0;
-    return seconds > 0 && seconds <= maxDurationS;
+    const seconds = parseDurationS(text);
+    // What is no duration has its message already.
+    return seconds === undefined || (seconds > 0 && seconds <= maxDurationS);
   }, 'must be from 1m to 366d')
   .meta({ examples: ['24h'] });
 

@@ -44,7 +44,7 @@ describe('offhook campaigns', () => {
 
     expect(printed).toHaveLength(3);
     expect(printed[1]).toMatch(
-      /^ {2}ftc {4}\S+ {2}people 400, connected 390, abandoned 8: 2\.00 %, at most 3\.\d\d % \(95 %\)$/,
+      /^ {2}ftc {4}\S+ {2}people 400, connected 390, abandoned 8: 2\.00 %, upper bound 3\.\d\d % \(95 % confidence\)$/,
     );
     expect(printed[2]).toMatch(/^ {2}ofcom .*connected 388, abandoned 10: 2\.51 %/);
   });

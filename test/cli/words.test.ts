@@ -79,6 +79,8 @@ describe('a dial-out request', () => {
         detection: 'careful',
         thresholdWordCount: '6',
         notifyEvents: 'ringing, transfer-*',
+        optOutKey: '9',
+        optOutSound: 'sound:goodbye',
       }),
     ).toMatchObject({
       timeoutInMs: 5_000,
@@ -89,6 +91,8 @@ describe('a dial-out request', () => {
       detection: 'careful',
       thresholdWordCount: 6,
       notifyEvents: ['ringing', 'transfer-*'],
+      optOutKey: '9',
+      optOutSound: 'sound:goodbye',
     });
   });
 

@@ -79,6 +79,10 @@ describe('a rule set', () => {
       { attempts: [{ most: 1, within: '24' }] },
       'attempts.0.within must be a number with m, h or d, e.g. 90m, 24h or 30d',
     ],
+    [
+      { attempts: [{ most: 1, within: '1w' }] },
+      'attempts.0.within must be a number with m, h or d, e.g. 90m, 24h or 30d',
+    ],
     [{ attempts: [{ most: 1, within: '367d' }] }, 'attempts.0.within must be from 1m to 366d'],
     [{ attempts: [{ most: 1, within: '0h' }] }, 'attempts.0.within must be from 1m to 366d'],
     [{ rest: {} }, 'rest needs afterAbandoned or afterAnswered'],

@@ -91,9 +91,10 @@ export function registerPersons(
       );
       if (result.kind === 'in-use') {
         const calls = result.calls === 1 ? '1 call' : `${result.calls} calls`;
+        const are = result.calls === 1 ? 'is' : 'are';
         throw new ProblemError(
           'conflict',
-          `${calls} to this number wait, are up, or ended a moment ago. Nothing was removed. End them and repeat the request.`,
+          `${calls} to this number ${are} waiting, up, or not settled yet. Nothing was removed. Repeat the request about a second after the end of the last call, or five minutes after its gateway died.`,
         );
       }
       const { removed, kept } = result;

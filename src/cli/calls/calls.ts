@@ -120,6 +120,8 @@ function withPlans(command: Command): Command {
     .option('--screening <sound>', 'sound to play to a call screener')
     .option('--recording <json>', 'how the call is recorded, as in a request, or true')
     .option('--no-recording', 'never record the call, even if the bot says so')
+    .option('--opt-out-key <key>', 'key with which the person suppresses the number, e.g. 9')
+    .option('--opt-out-sound <sound>', 'sound to play when the person has opted out')
     .option('--bridge <target>', 'agent to connect the person to, e.g. sip:agents@pbx.example')
     .addOption(
       new Option(

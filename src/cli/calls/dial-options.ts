@@ -43,6 +43,8 @@ export type DialOptions = {
   readonly screening?: string;
   /** JSON, as in a request. False if `--no-recording` is given. */
   readonly recording?: string | boolean;
+  readonly optOutKey?: string;
+  readonly optOutSound?: string;
   readonly bridge?: string;
   readonly bridgeOn?: string;
   readonly bridgeMode?: string;
@@ -86,6 +88,8 @@ export function dialRequest(
     voicemail: buildVoicemail(options),
     screening: options.screening === undefined ? undefined : { play: options.screening },
     recording: readRecording(options.recording),
+    optOutKey: options.optOutKey,
+    optOutSound: options.optOutSound,
     bridge: buildBridge(options),
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { decryptRecordingFile } from '../../recording/formats/decrypt-file.ts';
 import { readPrivateKey } from '../../recording/formats/key-wrapping.ts';
 import { openAdminAccess, openTokens } from '../app-session.ts';
+import { findCallId } from '../calls/named-call.ts';
 import { type CliContext, requireGateway } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';
 import { createGatewayClient } from '../gateway-client.ts';
@@ -42,12 +43,13 @@ export async function removeKey(
 
 export async function getRecording(
   context: CliContext,
-  callId: string,
+  text: string,
   { app: named, out }: GetOptions,
 ): Promise<void> {
   await using app = await openTokens(context, named);
   const { httpUrl } = await requireGateway(context);
-  const { botId } = await createGatewayClient(httpUrl, app.tokens).overview().call(callId);
+  const overview = createGatewayClient(httpUrl, app.tokens).overview();
+  const { botId, callId } = await overview.call(await findCallId(overview, text));
   const url = `${httpUrl}/api/public/bot/${botId}/calls/${callId}/recording`;
   const response = await fetch(url, { headers: { auth: await app.tokens(60) } });
   if (!response.ok || response.body === null) {

@@ -57,7 +57,7 @@ function formatCampaign({ campaign, ruleSet, held, ftc }: CampaignView): string 
 function formatWindow(window: CampaignWindowView): string {
   const { from, answeredByPerson, connected, abandoned, estimate, upper95 } = window;
   const estimated = estimate === undefined ? '' : `, estimate ${estimate.toFixed(1)}`;
-  return `${from}  people ${answeredByPerson}, connected ${connected}, abandoned ${abandoned}${estimated}: ${percent(window.percent)}, at most ${percent(upper95)} (95 %)`;
+  return `${from}  people ${answeredByPerson}, connected ${connected}, abandoned ${abandoned}${estimated}: ${percent(window.percent)}, upper bound ${percent(upper95)} (95 % confidence)`;
 }
 
 function percent(value: number): string {
