@@ -42,7 +42,8 @@ export function createEndRecorder(outbox: CallOutbox): EndRecorder {
       const step = {
         events: missing,
         ...(progress.sentAt === undefined ? {} : { dialedAt: progress.sentAt }),
-        ending: { event, ...evidenceIn(progress) },
+        // The process may have died between the INVITE and storing it.
+        ending: { event, ...evidenceIn(progress), sentBy: end.at },
       };
       return (
         // We set `isRepeated` because the database may already contain the dead process's last

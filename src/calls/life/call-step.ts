@@ -18,6 +18,11 @@ export type CallEnding = {
   readonly evidence?: CallEvidence;
   /** Set if certainly no INVITE left, so that the call is no attempt to call its number. */
   readonly isUnsent?: true;
+  /**
+   * Set if another process may have sent the INVITE, and has died without storing when: it left
+   * before this time, if at all.
+   */
+  readonly sentBy?: Date;
 };
 
 /** `leg` is omitted once the leg has ended on the wire, because its state is no longer needed. */

@@ -83,7 +83,7 @@ const moved = `moved as (
     and (c.ended_at is null or c.end_published_at is null and c.owner_id = $2 and ${isSameEnd})
     and (c.answered_at is null or i.ending_if_answered is not null
       or i.ending ->> 'status' is distinct from 'failed')
-  returning c.call_id, c.answered_at is not null as is_answered,
+  returning c.call_id, c.answered_at is not null as is_answered, c.dialed_at is not null as is_dialed,
     c.published_event_sequence as published
 )`;
 
@@ -98,10 +98,14 @@ const called = `called as materialized (
       coalesce(array_agg(call_id) filter (where is_unsent), '{}') as unsent,
       array_agg(call_id) filter (where dialed_at is not null) as dialed,
       array_agg(dialed_at) filter (where dialed_at is not null) as dialed_at
-    from json_to_recordset($9::json) as i(call_id text, account_id text, number text,
-      dialed_at timestamptz, answered_at timestamptz, is_unsent boolean)
-    join moved using (call_id)
-    where moved.is_answered or i.is_unsent or i.dialed_at is not null
+    from (
+      select call_id, account_id, number, answered_at, is_unsent, is_answered,
+        coalesce(i.dialed_at, case when not is_dialed then i.sent_by end) as dialed_at
+      from json_to_recordset($9::json) as i(call_id text, account_id text, number text,
+        dialed_at timestamptz, sent_by timestamptz, answered_at timestamptz, is_unsent boolean)
+      join moved using (call_id)
+    ) as step
+    where is_answered or is_unsent or dialed_at is not null
     group by account_id, number
   ) as given
   join called_numbers n using (account_id, number)

@@ -259,15 +259,20 @@ function stepRow({ call, step, isUntaken }: WaitingStep, published: number | und
 
 /** What the step changes for the number of a call whose account has calling rules. */
 function numberRows({ call, step: { dialedAt, answeredAt, ending } }: WaitingStep): string[] {
-  const number = call.isRuled === true ? suppressedAddressOf(call.request.target) : undefined;
   const isUnsent = ending?.isUnsent === true;
+  const sentBy = ending?.sentBy;
+  // A call that another process had is not known to be ruled. If it isn't, its number has no row.
+  if (call.isRuled !== true && sentBy === undefined) return [];
+  const number = suppressedAddressOf(call.request.target);
   if (number?.startsWith('+') !== true) return [];
-  if (dialedAt === undefined && answeredAt === undefined && !isUnsent) return [];
+  if (dialedAt === undefined && answeredAt === undefined && sentBy === undefined && !isUnsent) {
+    return [];
+  }
   const { callId, accountId } = call;
   return [
     storableJson({
       ...{ call_id: callId, account_id: accountId, number },
-      ...{ dialed_at: dialedAt, answered_at: answeredAt, is_unsent: isUnsent },
+      ...{ dialed_at: dialedAt, sent_by: sentBy, answered_at: answeredAt, is_unsent: isUnsent },
     }),
   ];
 }

@@ -102,6 +102,21 @@ describe('the oracle finds an INVITE', () => {
     );
   });
 
+  test('beyond the attempts, unless it overtook the call of a rule set that permits more', () => {
+    const rules = [
+      inForce({ attempts: { most: 1, withinMs: 60_000 } }),
+      { ...inForce({ attempts: { most: 3, withinMs: 60_000 } }), name: 'loose' },
+    ];
+    const loose = invite(0, { rules: 'loose' });
+    const strict = (checkedAfter: number) => invite(1, { checkedAfter: noon + checkedAfter });
+
+    expect(callsOf({ rules, invites: [loose, strict(-1)] })).toEqual([]);
+    expect(callsOf({ rules, invites: [loose, strict(0)] })).toEqual(['call-1']);
+    expect(callsOf({ rules, invites: [invite(0), strict(-1)] })).toEqual(['call-1']);
+    const many = [invite(-3, { rules: 'loose' }), invite(-2, { rules: 'loose' }), loose];
+    expect(callsOf({ rules, invites: [...many, strict(-1)] })).toEqual(['call-1']);
+  });
+
   test('too soon after an answer that was stored before the call was checked', () => {
     const rules = [inForce({ afterAnsweredMs: 60_000 })];
     const answered = invite(0, { answeredAt: noon, answerStoredAt: noon + 100 });

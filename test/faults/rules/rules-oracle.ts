@@ -87,16 +87,22 @@ function suppressedInvites({ invites, suppressions }: RulesAftermath): readonly 
   });
 }
 
+/** Returns the versions of the rule set that may have been in force when the call was checked. */
+type FindRules = (invite: Invite) => readonly PlainRules[];
+
 /** INVITEs that no version of their rule set permits that may have been in force. */
 function invitesAgainstRules(aftermath: RulesAftermath): readonly string[] {
-  const versions = groupedBySet(aftermath.rules);
+  const sets = groupedBySet(aftermath.rules);
+  const versionsOf: FindRules = ({ accountId, at, checkedAfter, rules: name = 'default' }) =>
+    (sets.get(`${accountId} ${name}`) ?? [])
+      .filter(({ from, until }) => from <= at && checkedAfter <= until)
+      .map(({ rules }) => rules);
   return [...groupedByNumber(aftermath.invites).values()].flatMap((unsorted) => {
     const invites = unsorted.toSorted((a, b) => a.at - b.at);
     return invites.flatMap((invite) => {
-      const { accountId, at, checkedAfter, rules: name = 'default' } = invite;
-      const reasons = (versions.get(`${accountId} ${name}`) ?? [])
-        .filter(({ from, until }) => from <= at && checkedAfter <= until)
-        .map(({ rules }) => whyForbidden(rules, invite, invites));
+      const reasons = versionsOf(invite).map((rules) =>
+        whyForbidden(rules, invite, invites, versionsOf),
+      );
       const [reason] = reasons;
       return reason === undefined || reasons.includes(undefined)
         ? []
@@ -114,12 +120,14 @@ function whyForbidden(
   rules: PlainRules,
   invite: Invite,
   invites: readonly Invite[],
+  versionsOf: FindRules,
 ): string | undefined {
   if (!isWithinHours(rules, invite)) return 'outside the hours of its number';
   // Further gateways follow the first one, without another check of the attempts and the rest.
   if (invite.gateway > 1) return undefined;
   const attempts = invites.filter(({ gateway }) => gateway === 1);
-  return whyTooMany(rules, invite, attempts) ?? whyTooEarly(rules, invite, attempts);
+  const until = attempts.slice(0, attempts.indexOf(invite) + 1);
+  return whyTooMany(rules, until, versionsOf) ?? whyTooEarly(rules, invite, attempts);
 }
 
 function isWithinHours({ hours, offset: given }: PlainRules, { number, at }: Invite): boolean {
@@ -131,16 +139,32 @@ function isWithinHours({ hours, offset: given }: PlainRules, { number, at }: Inv
   return hours.some(({ from, until }) => from <= minute && minute < until);
 }
 
+/** @param attempts those until the last one, which is judged */
 function whyTooMany(
   { attempts: rule }: PlainRules,
-  invite: Invite,
   attempts: readonly Invite[],
+  versionsOf: FindRules,
 ): string | undefined {
-  if (rule === undefined) return undefined;
-  const earlier = attempts[attempts.indexOf(invite) - rule.most];
+  const invite = attempts.at(-1);
+  if (rule === undefined || invite === undefined) return undefined;
+  // INVITEs may overtake each other between their checks and the phone. An attempt does not count
+  // if it may have been checked later, under a rule set that permits it even as the last of all.
+  const counted = attempts
+    .slice(0, -1)
+    .filter((other) => other.at <= invite.checkedAfter || !mayBeLast(other, attempts, versionsOf));
+  const earlier = counted.at(-rule.most);
   if (earlier === undefined) return undefined;
   const earlyMs = rule.withinMs - (invite.at - earlier.at);
   return earlyMs > 0 ? `one attempt too many by ${earlyMs} ms` : undefined;
+}
+
+function mayBeLast(invite: Invite, attempts: readonly Invite[], versionsOf: FindRules): boolean {
+  const versions = versionsOf(invite);
+  return versions.some(({ attempts: rule }) => {
+    if (rule === undefined) return true;
+    const since = invite.at - rule.withinMs;
+    return attempts.filter((other) => other !== invite && other.at > since).length < rule.most;
+  });
 }
 
 /** Only an answer counts that a process had stored before the call was checked. */

@@ -403,6 +403,35 @@ describe.each(databaseKinds)('calling rules on %s', (kind) => {
     expect(refused?.refusal).toEqual({ rule: 'attempts', notBefore });
   });
 
+  test('date the attempt of a process that died by the end of its call, unless its INVITE is known', async () => {
+    await rule({ attempts: [{ most: 1, within: '1h' }] });
+    const numbers = ['14155550111', '14155550112'];
+    for (const number of numbers) await accept({ number });
+    const calls = (await take(node('a/1'))).map(({ call }) => call);
+    const dialedAt = new Date(now.getTime() + 1_000);
+    const [known, unknown] = calls as [AcceptedCall, AcceptedCall];
+    await rig.append('a/1', known, { dialedAt });
+
+    // Recovery reads calls from the database, which does not say that they are ruled.
+    const endedAt = new Date(now.getTime() + 60_000);
+    for (const { isRuled: _, ...call } of [known, unknown]) {
+      const ending = { event: endEventOf(call, {}), sentBy: endedAt };
+      await rig.append('a/1', call, { ending });
+    }
+
+    now = new Date(now.getTime() + hourMs);
+    for (const number of numbers) await accept({ number });
+    const refused = (await take(node('b/1'))).map(({ call, refusal }) => ({
+      target: call.request.target,
+      notBefore: refusal?.notBefore,
+    }));
+    const laterBy = (from: Date) => new Date(from.getTime() + hourMs);
+    expect(refused).toEqual([
+      { target: known.request.target, notBefore: laterBy(dialedAt) },
+      { target: unknown.request.target, notBefore: laterBy(endedAt) },
+    ]);
+  });
+
   test('leave a number alone after an answer', async () => {
     await rule({ rest: { afterAnswered: '7d' } });
     await accept();
