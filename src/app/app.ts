@@ -155,7 +155,7 @@ async function openApp(environment: Environment): Promise<App> {
     limitsOf: (trunk) => sip.router.limitsOf(trunk),
     routes: sip.router,
     media: captures.wrapPort(media.port),
-    recordings: recording.port,
+    ...{ recordings: recording.port, onRecordingFailed: recording.noteFailure },
     onReleased: (callId) => captures.finish(callId),
     note: (callId, note) => captures.note(callId, note),
   });

@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StreamServices } from '../api/services.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
+import type { EventOf } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type {
   CommandRouting,
@@ -89,6 +90,8 @@ type Parts = OpenParts & {
   readonly media: MediaPort;
   /** Called once all of the call's legs have ended. */
   readonly onReleased: (callId: CallId) => void;
+  /** Called once a failure of a recording has been stored. */
+  readonly onRecordingFailed: (event: EventOf<'recording-failed'>) => void;
   /** Adds a command to the call's capture. */
   readonly note: NoteCommand;
 };

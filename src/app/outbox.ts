@@ -5,6 +5,7 @@
 
 import { LRUCache } from 'lru-cache';
 import type { AcceptedCall, DialoutRequest } from '../calls/call-types.ts';
+import type { EventOf } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { QueuedEvent } from '../calls/dialout-ports.ts';
 import { queuedEvent } from '../calls/life/call-events.ts';
@@ -41,6 +42,8 @@ type Parts = OutboxNeeds & {
   readonly onReleased: (callId: CallId) => void;
   /** Called once the suppression of a person who opted out has been stored. */
   readonly onOptedOut: (call: AcceptedCall) => void;
+  /** Called once a failure of a recording has been stored. */
+  readonly onRecordingFailed: (event: EventOf<'recording-failed'>) => void;
 };
 
 export type OutboxParts = {
@@ -121,6 +124,7 @@ export function openOutbox(
         watcher?.onEvent(event);
         contexts.note(call, event);
         if (event.type === 'opted-out') parts.onOptedOut(call);
+        if (event.type === 'recording-failed' && !isRepeated) parts.onRecordingFailed(event);
         tracing?.onEvent(call, event);
       }
       notifier.onStored({ ...stored, callId, day: dayOf(call.acceptedAt), isRepeated });

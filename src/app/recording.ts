@@ -1,9 +1,10 @@
 // Opens the parts that store recordings, and connects them to the database, NATS and the metrics.
 
 import { readdir } from 'node:fs/promises';
-import type { CallEvent } from '../calls/contract/call-event.ts';
+import type { CallEvent, EventOf } from '../calls/contract/call-event.ts';
 import { publishedEvent } from '../calls/contract/published-event.ts';
 import type { RecordingPort } from '../calls/ports.ts';
+import { isRecordingFault } from '../calls/recording/recording.ts';
 import { createRecordingAlertPublisher } from '../events/alerts.ts';
 import { callSubject } from '../events/subjects.ts';
 import type { RecordingMetric } from '../http/recording-metrics.ts';
@@ -40,6 +41,8 @@ export type Recording = {
   readonly port: RecordingPort;
   readonly recordings: StoredRecordings;
   readonly removal: Removal;
+  /** Counts a recording that failed during its call, and says so on NATS. */
+  noteFailure(event: EventOf<'recording-failed'>): void;
   metric(): RecordingMetric;
   /** Undefined until the store has been used, if it's the default folder. */
   storeFacts(): RecordingStoreFacts | undefined;
@@ -48,6 +51,8 @@ export type Recording = {
 const sweepEveryMs = 1_000;
 /** How often we look for folders that other processes left, and check the store. */
 const lookEveryMs = 60_000;
+/** How often we check a store that has failed. A check is one small object. */
+const awayCheckEveryMs = 5_000;
 /** Events that another process should have announced. */
 const announceEveryMs = 30_000;
 
@@ -63,8 +68,14 @@ export function openRecording(environment: Environment, parts: Parts): Recording
   const figures = new Figures();
   const watch = new StoreWatch(store, now, () => keeper.retryNow());
   const announcing = announce(environment, parts, rows);
-  const keeper: Keeper = openKeeper(environment, parts, { store, rows, watch }, (outcome) => {
+  const publishAlert = createRecordingAlertPublisher(parts.events.connection);
+  const alerts = new RecordingAlerts(publishAlert, now, logger);
+  const note = (outcome: KeeperOutcome): void => {
+    alerts.note(outcome);
     figures.count(outcome);
+  };
+  const keeper: Keeper = openKeeper(environment, parts, { store, rows, watch }, (outcome) => {
+    note(outcome);
     announcing.wake();
   });
   let lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -79,6 +90,9 @@ export function openRecording(environment: Environment, parts: Parts): Recording
       figures.spoolBytes = await spoolBytes(spool);
       figures.waiting = await rows.figures();
       if (target.kind === 's3' || watch.condition.isKnown) await watch.check();
+    }),
+    repeat({ name: 'store of recordings', everyMs: awayCheckEveryMs, logger }, async () => {
+      if (watch.condition.fault !== undefined) await watch.check();
     }),
     repeatHourly({ name: 'expired recordings', clock, logger }, async (stopped) => {
       const { undeleted } = await removal.expire(stopped);
@@ -95,6 +109,11 @@ export function openRecording(environment: Environment, parts: Parts): Recording
     port: createRecordingPort(parts.storage.recordingKeys, parts.storage.secrets, logger),
     recordings: createStoredRecordings(reads, store, removal),
     removal,
+    noteFailure({ accountId, callId, data: { reason, detail = reason } }) {
+      // An announcement that a person didn't hear to the end is no fault.
+      if (isRecordingFault(reason))
+        note({ kind: 'failed', accountId, callId, reason, detail, attempts: 0 });
+    },
     metric: () => figures.metric(keeper.waiting, watch.condition.fault === undefined, now()),
     storeFacts() {
       const { fault, since, isKnown } = watch.condition;
@@ -130,14 +149,12 @@ function announce(
 
 function openKeeper(
   { config, clock, logger, closers }: Environment,
-  { storage, events, thread, onAnnounced }: Parts,
+  { storage, thread, onAnnounced }: Parts,
   { store, rows, watch }: Pick<KeeperPorts, 'rows' | 'store'> & { readonly watch: StoreWatch },
   onOutcome: (outcome: KeeperOutcome) => void,
 ): Keeper {
   const { database } = storage;
   const now = () => clock.now();
-  const publish = createRecordingAlertPublisher(events.connection);
-  const alerts = new RecordingAlerts(publish, now, logger);
   const uploads = createUploads(config.recording.store);
   closers.add('uploads of recordings', () => uploads.close());
   return new Keeper({
@@ -154,7 +171,6 @@ function openKeeper(
     ...{ ownerId: config.ownerId, nodeId: config.nodeId },
     retentionDays: config.recording.retentionDays,
     onOutcome: (outcome) => {
-      alerts.note(outcome);
       onOutcome(outcome);
       onAnnounced();
     },

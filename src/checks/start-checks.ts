@@ -29,6 +29,7 @@ import { dataFolderCheck, diskCheck } from './data-folder.ts';
 import { clockCheck, databaseCheck } from './database.ts';
 import { portsCheck } from './ports.ts';
 import { reasonOf } from './reasons.ts';
+import { recordingsCheck } from './recordings.ts';
 
 /**
  * Checks the files that the configuration refers to.
@@ -85,6 +86,7 @@ export function checksOf(
     drachtioCheck(config),
     databaseCheck(config),
     clockCheck(config),
+    recordingsCheck(config),
   ];
 }
 

@@ -1,6 +1,7 @@
 // The metrics of recordings.
 
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { recordingFailures } from '../calls/recording/recording.ts';
 
 export type RecordingMetric = {
   readonly stored: number;
@@ -15,7 +16,7 @@ export type RecordingMetric = {
 };
 
 /** The reasons whose count is 0 at the first scrape, so that the first failure raises an alert. */
-const reasons = ['store-unreachable', 'store-refused', 'store-full', 'disk-full', 'key'] as const;
+const reasons = recordingFailures.filter((reason) => reason !== 'announcement');
 
 /** @returns a function that reads the figures, for each scrape */
 export function recordingMetrics(registry: Registry, read: () => RecordingMetric): () => void {
@@ -26,7 +27,7 @@ export function recordingMetrics(registry: Registry, read: () => RecordingMetric
   });
   const failed = new Counter({
     ...{ name: 'offhook_recordings_failed_total', registers, labelNames: ['reason'] },
-    help: 'Recordings that were given up, by reason',
+    help: 'Recordings that failed during the call, or were given up, by reason',
   });
   const waiting = gauge('offhook_recordings_waiting', 'Recordings that are not stored yet');
   const oldest = gauge(

@@ -1,6 +1,9 @@
 // The whole gateway records a call: its file in a bucket, its event after the end, the POST, the API,
-// and what the store's absence changes.
+// and what the store's absence changes. A spool that fails during a call is counted.
 
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
@@ -10,14 +13,17 @@ const person = 'tel:+12025550100';
 
 test('a recording is stored once the store is back, announced once, read, linked and deleted', async () => {
   const s3 = await startTestS3();
+  const folder = await mkdtemp(join(tmpdir(), 'offhook-spool-'));
+  const spool = join(folder, 'spool');
   const { endpoint = '', accessKeyId, secretAccessKey } = s3.target;
   const laptop = await startLaptop({
     ...{ RECORDING_STORE: 's3://recordings/calls', S3_ENDPOINT: endpoint },
+    RECORDING_SPOOL: spool,
     ...{ AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey },
   });
   await s3.pause();
   const { callId } = await laptop.dial(person, {
-    ...{ machineDetection: 'disabled', maxDurationMs: 2_500 },
+    ...{ machineDetection: 'disabled', maxDurationMs: 1_500 },
     recording: { notifyurl: `${laptop.receiver.url}/recording` },
   });
   const ended = await laptop.receiver.untilEnded(callId);
@@ -46,8 +52,19 @@ test('a recording is stored once the store is back, announced once, read, linked
   expect(Buffer.from(await (await fetch(url)).arrayBuffer())).toEqual(file);
   expect((await ask('', 'DELETE')).status).toBe(200);
   expect((await fetch(url)).status).toBe(404);
+
+  await rm(spool, { recursive: true });
+  await writeFile(spool, 'a file in place of the folder');
+  const unrecorded = await laptop.dial(person, {
+    ...{ machineDetection: 'disabled', maxDurationMs: 1_000, recording: true },
+  });
+  const last = (await laptop.receiver.untilEnded(unrecorded.callId)).at(-1);
+  expect(last).toMatchObject({ recording: { state: 'failed', reason: 'spool-unusable' } });
+  const metrics = await (await fetch(`${laptop.gateway.runtime.httpUrl}/metrics`)).text();
+  expect(metrics).toContain('offhook_recordings_failed_total{reason="spool-unusable"} 1');
   await laptop.close();
   await s3.stop();
+  await rm(folder, { recursive: true });
 });
 
 async function untilWaiting(laptop: Laptop): Promise<void> {

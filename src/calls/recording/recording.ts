@@ -89,6 +89,10 @@ export const recordingFaults = [
 ] as const;
 export type RecordingFault = (typeof recordingFaults)[number];
 
+export function isRecordingFault(reason: RecordingFailure): reason is RecordingFault {
+  return recordingFaults.some((fault) => fault === reason);
+}
+
 /**
  * Why there is no recording, or not a whole one. announcement: its announcement wasn't played to
  * the end. lost: the node died, and its spool can't be read.
