@@ -20,6 +20,11 @@
 // per second, `--gateways 2` the gateways, and `--kills 2` kills that many of them during the run.
 // `--databases pglite` uses one gateway with its embedded database.
 //
+// `npm run test:faults -- --recording --calls 100 --seconds 300` records calls while gateways are
+// killed, the bucket is away, slow or refuses, and the spool's disk is full. It compares each
+// recording with what its phone said and heard, and needs root to mount a small disk.
+// `--soak-minutes 60 --recorded 200` records this many calls for an hour instead, without faults.
+//
 // `--drachtio PATH` runs the storm, or `--servers`, with a real drachtio-server in place of the
 // embedded SIP engine.
 
@@ -32,6 +37,8 @@ import { runDays } from './days.ts';
 import { runFailovers } from './failovers.ts';
 import { runMeter } from './meter/run-meter.ts';
 import { runOutages } from './outages.ts';
+import { runRecordings } from './recordings/run-recordings.ts';
+import { runRecordingSoak } from './recordings/soak-recordings.ts';
 import { runRules } from './rules/rules-databases.ts';
 import { runServers } from './servers/run-servers.ts';
 import { runStorm, type StormReport } from './storm.ts';
@@ -74,6 +81,14 @@ const { values } = parseArgs({
     /** The program of a drachtio-server, for the storm and for `--servers`. */
     drachtio: { type: 'string' },
     gateways: { type: 'string', default: '2' },
+    /** Records calls instead of the storm. */
+    recording: { type: 'boolean', default: false },
+    /** How many calls `--recording` places. */
+    calls: { type: 'string', default: '100' },
+    /** How long to record without faults. */
+    'soak-minutes': { type: 'string' },
+    /** How many calls to record at the same time in the soak. */
+    recorded: { type: 'string', default: '200' },
     build: { type: 'string' },
   },
 });
@@ -90,11 +105,26 @@ const rules = Number(values.rules ?? 0);
 const ruled = Number(values.ruled);
 const meter = Number(values.meter ?? 0);
 const kills = Number(values.kills);
-const counts = [meter, kills, outages, failovers, gateways, hours, rules, ruled, ...lengths];
+const calls = Number(values.calls);
+const soakMinutes = Number(values['soak-minutes'] ?? 0);
+const recorded = Number(values.recorded);
+const ofRecordings = [calls, soakMinutes, recorded];
+const counts = [
+  ...ofRecordings,
+  meter,
+  kills,
+  outages,
+  failovers,
+  gateways,
+  hours,
+  rules,
+  ruled,
+  ...lengths,
+];
 const numbers = [seed, seconds, callsPerSecond, everyMs, ...counts];
 if (!numbers.every((value) => Number.isFinite(value) && value >= 0)) {
   throw new Error(
-    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths, --hours, --rules, --ruled, --meter, --kills and --gateways must be numbers of 0 or more',
+    '--seconds, --seed, --rate, --every, --outages, --failovers, --lengths, --hours, --rules, --ruled, --meter, --kills, --gateways, --calls, --soak-minutes and --recorded must be numbers of 0 or more',
   );
 }
 const { drachtio } = values;
@@ -166,6 +196,17 @@ async function countTwice(databaseUrl: string | undefined): Promise<boolean> {
   return conclude(report);
 }
 
+/** Records calls, with faults or for a long time. Returns true if every recording is right. */
+async function record(databaseUrl: string): Promise<boolean> {
+  const shared = { seed, gateways, databaseUrl, log: say };
+  say(`seed ${seed}, ${gateways} gateways`);
+  const report =
+    soakMinutes > 0
+      ? await runRecordingSoak({ ...shared, minutes: soakMinutes, calls: recorded })
+      : await runRecordings({ ...shared, calls, seconds });
+  return conclude(report);
+}
+
 function conclude({ counts, violations }: Pick<StormReport, 'counts' | 'violations'>): boolean {
   say(JSON.stringify(counts, undefined, 2));
   for (const violation of violations) say(`VIOLATED  ${violation}`);
@@ -215,6 +256,7 @@ async function onOneServer(): Promise<boolean> {
   try {
     await eventually(() => createDatabase(postgres.url), 'PostgreSQL accepts statements');
     const databaseUrl = postgres.url.replace('/postgres?', '/storm?');
+    if (values.recording) return await record(databaseUrl);
     if (meter > 0) return await countTwice(databaseUrl);
     if (hours > 0) return await letDaysPass(databaseUrl);
     return outages > 0 ? await sufferOutages(postgres, databaseUrl) : await storm(databaseUrl);

@@ -16,7 +16,7 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { createAppIn } from './apps.ts';
 import type { DevApp } from './dialer-client.ts';
 import { startDrachtioServer } from './drachtio-server.ts';
-import { FarEnd } from './far-end.ts';
+import { FarEnd, type FarVoices } from './far-end.ts';
 import { freeUdpPort } from './free-port.ts';
 import { type GatewayProcess, startGateway } from './gateway-process.ts';
 import { PhoneVoices } from './phone-voices.ts';
@@ -35,8 +35,11 @@ export type ClusterOptions = {
   readonly variables?: Readonly<Record<string, string>>;
   /** The port at which the phones receive audio. Default: they receive no audio. */
   readonly audioPort?: number;
-  /** Whether the phones with a voice talk. Default: false. */
-  readonly voices?: boolean;
+  /**
+   * Whether the phones with a voice talk, or who talks for them. The caller closes the latter.
+   * Default: false.
+   */
+  readonly voices?: boolean | FarVoices;
   /** The URL of a NATS that is already running. Default: starts a server. */
   readonly natsUrl?: string;
   /** The program of a drachtio-server to use as SIP engine. Default: the embedded engine. */
@@ -71,9 +74,10 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
-    const voices = options.voices === true ? await PhoneVoices.start() : undefined;
-    if (voices !== undefined) cleanups.push(() => voices[Symbol.asyncDispose]());
-    const farEnd = await FarEnd.start(options.audioPort, voices);
+    const own = options.voices === true ? await PhoneVoices.start() : undefined;
+    if (own !== undefined) cleanups.push(() => own[Symbol.asyncDispose]());
+    const others = typeof options.voices === 'object' ? options.voices : undefined;
+    const farEnd = await FarEnd.start(options.audioPort, own ?? others);
     cleanups.push(() => farEnd[Symbol.asyncDispose]());
     const receiver = await startReceiver();
     cleanups.push(() => receiver.close());

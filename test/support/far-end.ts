@@ -108,19 +108,22 @@ const ringsForMs = 30_000;
 const answerAfterMs = 60;
 const oneSecondMs = 1_000;
 
+/** What the phones of a far end say and hear. */
+export type FarVoices = Pick<PhoneVoices, 'port' | 'talk' | 'hush'>;
+
 export class FarEnd implements AsyncDisposable {
   readonly calls: FarCall[] = [];
   readonly #dialogs = new Map<string, Dialog>();
   readonly #socket: Socket;
   readonly #audioPort: number;
-  readonly #voices: PhoneVoices | undefined;
+  readonly #voices: FarVoices | undefined;
   /** The scripts of phones of the behaviour `scripted`, by number. */
   readonly scripts = new Map<string, PhoneScript>();
   #isAway = false;
   #up = 0;
   #mostUp = 0;
 
-  private constructor(socket: Socket, audioPort: number, voices: PhoneVoices | undefined) {
+  private constructor(socket: Socket, audioPort: number, voices: FarVoices | undefined) {
     this.#voices = voices;
     this.#socket = socket;
     this.#audioPort = audioPort;
@@ -128,7 +131,7 @@ export class FarEnd implements AsyncDisposable {
   }
 
   /** @param audioPort where phones without a voice receive audio */
-  static async start(audioPort = discardPort, voices?: PhoneVoices): Promise<FarEnd> {
+  static async start(audioPort = discardPort, voices?: FarVoices): Promise<FarEnd> {
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
     const farEnd = new FarEnd(socket, audioPort, voices);
     socket.bind(await freeUdpPort(), '127.0.0.1');

@@ -2,7 +2,15 @@
 // runs in a thread of its own: a stuck disk must not occupy the threads that the whole process
 // shares for files and host names.
 
-import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { channelCount, type RecordingMark, sampleRateHz } from '../recording-messages.ts';
 import { headerName, segmentName } from './spool-folders.ts';
@@ -30,9 +38,17 @@ export class SpoolWriter {
   constructor(folder: string, header: SpoolHeader, key: SpoolKey | undefined) {
     this.#folder = folder;
     this.#key = key;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    writeFileSync(join(folder, headerName), JSON.stringify(header), { mode: 0o600, flag: 'wx' });
-    this.#openSegment();
+    const created = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    try {
+      writeFileSync(join(folder, headerName), JSON.stringify(header), { mode: 0o600, flag: 'wx' });
+      this.#openSegment();
+    } catch (error) {
+      this.close();
+      // Otherwise a full disk would leave a folder that nobody can finish. A folder that was there
+      // before is another recording's.
+      if (created !== undefined) rmSync(created, { recursive: true, force: true });
+      throw error;
+    }
   }
 
   /**
