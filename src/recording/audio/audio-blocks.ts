@@ -24,7 +24,7 @@ export class AudioBlocks {
     return this.#filled.length * blockBytes;
   }
 
-  /** Copies audio, which must be shorter than a block, and leaves room for the rest of its record. */
+  /** Copies audio that is shorter than a block, and leaves room for the rest of its record. */
   add(at: number, audio: Uint8Array): PostedAudio {
     if (!this.#fits(audio)) {
       this.#filled.push(this.#free.pop() ?? new Uint8Array(blockBytes));

@@ -2,6 +2,7 @@
 // media worker: it drives RTP sessions with speech on both sides, faster than real time, with and
 // without a recording. Everything else is the recording thread and V8's helpers.
 //
+// `--realtime <seconds>` lets the calls run in real time instead, and shows how late the clock is.
 // `--against <commit>` compares sessions that aren't recorded with those of another commit.
 
 import { randomBytes } from 'node:crypto';
@@ -33,7 +34,13 @@ const ticksPerSecond = 50;
 const frameBytes = 160;
 
 export async function benchRecording(args: readonly string[]): Promise<void> {
-  const { calls, seconds, against } = optionsOf(args, { calls: 100, seconds: 60, against: '' });
+  const { calls, seconds, against, realtime } = optionsOf(args, {
+    ...{ calls: 100, seconds: 60, against: '', realtime: 0 },
+  });
+  if (realtime > 0) {
+    for (const isRecorded of [false, true]) await runInRealTime(calls, realtime, isRecorded);
+    return;
+  }
   if (against !== '') {
     await compareTicks(against, calls);
     return;
@@ -149,6 +156,38 @@ async function drive(lines: readonly Line[], link: RecorderLink): Promise<void> 
     }
     await pause(pauseMs);
   }
+}
+
+/** One media worker. Calls begin in different ticks of a second. */
+async function runInRealTime(calls: number, seconds: number, isRecorded: boolean): Promise<void> {
+  const bench = await BenchThread.open();
+  const lines = Array.from({ length: calls }, (_, index) => new Line(index, bench.link, true));
+  const tickMs = 1_000 / ticksPerSecond;
+  let [late, latestMs] = [0, 0];
+  const cpu = await cpuOf(async () => {
+    const startedMs = performance.now();
+    for (let tick = 0; tick < seconds * ticksPerSecond; tick += 1) {
+      for (const [index, line] of lines.entries()) {
+        if (isRecorded && tick < ticksPerSecond && index % ticksPerSecond === tick) {
+          line.record(false);
+        }
+        line.tick();
+      }
+      bench.link.tick();
+      const dueMs = startedMs + (tick + 1) * tickMs;
+      await pause(Math.max(0, dueMs - performance.now()));
+      const lateMs = performance.now() - dueMs;
+      if (lateMs > tickMs) late += 1;
+      latestMs = Math.max(latestMs, lateMs);
+    }
+  });
+  const spool = isRecorded ? sizeOf(bench.spool) / calls / seconds / 1_000 : 0;
+  await bench.finish(isRecorded ? lines : []);
+  const gaps = bench.finished.reduce((sum, { metadata }) => sum + metadata.gaps.length, 0);
+  await bench.close();
+  console.log(
+    `${calls} calls in real time, ${isRecorded ? '' : 'not '}recorded: ${late} of ${seconds * ticksPerSecond} ticks over 20 ms late, at most ${latestMs.toFixed(0)} ms; media worker ${(cpu.main / seconds / 10).toFixed(0)} %, others ${(cpu.others / seconds / 10).toFixed(0)} % of a CPU; spool ${spool.toFixed(2)} kB/s per call, ${gaps} gaps`,
+  );
 }
 
 const contentKey = randomBytes(32);
