@@ -18,8 +18,6 @@ export type CallStory = {
 
 export type Figures = Record<string, number>;
 
-export type Checked = { readonly violations: readonly string[]; readonly figures: Figures };
-
 /** What a killed process loses: see the page about formats. A tick may be late by 200 ms. */
 const lostAtDeathMs = 1_300 + 200;
 /** Frames in the jitter buffer when the call ended, or on their way. */
