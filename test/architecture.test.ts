@@ -74,7 +74,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   embedded: ['lib', 'media', 'sip'],
   tracing: ['calls', 'lib'],
   // Checks what a gateway needs, before it starts and in `offhook doctor`.
-  checks: ['amd', 'embedded', 'events', 'lib', 'notifier', 'sip', 'store'],
+  checks: ['amd', 'embedded', 'events', 'lib', 'notifier', 'recording', 'sip', 'store'],
   // Prints what a person at the terminal sees.
   terminal: ['calls', 'lib', 'notifier'],
   cli: [

@@ -15,6 +15,7 @@ import { createSoundLibrary, createSoundStore } from '../../src/sounds/sound-sto
 import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { appendSteps } from '../../src/store/outbox/call-appends.ts';
 import { Outbox } from '../../src/store/outbox/outbox.ts';
+import type { TestRecordings } from '../support/recordings.ts';
 import { ruleServices } from './rules.ts';
 
 const ownerId = 'contract';
@@ -24,6 +25,7 @@ const maxQueued = 1_000_000;
 export async function callServices(
   dependencies: CompanionDependencies,
   closers: Closers,
+  recordings: TestRecordings,
 ): Promise<Partial<ApiServices>> {
   const { database, clock, logger } = dependencies;
   const ledger = createCallLedger(dependencies);
@@ -66,6 +68,7 @@ export async function callServices(
           : { ok: true, state: 'answered' },
     },
     calls: createCallQueries(database),
+    recordings: recordings.servicesOf(database),
     routes: createRouter({
       trunks: loadTrunks({ secrets: () => ({}), builtIn: [builtInTrunk('carrier', gateway)] }),
       allowedNetworks: ['127.0.0.0/8'],

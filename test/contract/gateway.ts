@@ -12,6 +12,7 @@ import { dayOf } from '../../src/store/days.ts';
 import { type Rig, startRig, type TestApp } from '../companion/support.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
+import { startTestRecordings, type TestRecordings } from '../support/recordings.ts';
 import { insertRows } from '../support/tables.ts';
 import type { Answer } from './answers.ts';
 import { callServices } from './calls.ts';
@@ -45,7 +46,11 @@ export type Gateway = AsyncDisposable & {
 type Sender = (request: ApiRequest, callers?: Callers) => Promise<Answer>;
 
 export async function startGateway(kind: DatabaseKind): Promise<Gateway> {
-  const rig = await startRig(kind, { nats: true, services: callServices });
+  const recordings = await startTestRecordings();
+  const rig = await startRig(kind, {
+    nats: true,
+    services: (dependencies, closers) => callServices(dependencies, closers, recordings),
+  });
   await rig.server.listen({ host: '127.0.0.1', port: 0 });
   const { port } = rig.server.server.address() as AddressInfo;
   const client = createClient(`http://127.0.0.1:${port}`);
@@ -56,7 +61,7 @@ export async function startGateway(kind: DatabaseKind): Promise<Gateway> {
   const send = sender(document, client, callers);
   const seed = async (app: TestApp): Promise<Pools> => {
     const asApp: Sender = (request) => send(request, { ...callers, valid: app });
-    return await settle(rig, { document, operations, app, send: asApp });
+    return await settle(rig, { document, operations, app, recordings, send: asApp });
   };
   const own = await seed(acme);
   const rivals = await seed(rival);
@@ -65,6 +70,7 @@ export async function startGateway(kind: DatabaseKind): Promise<Gateway> {
     [Symbol.asyncDispose]: async () => {
       client.close();
       await rig.close();
+      await recordings.stop();
     },
   };
 }
@@ -132,6 +138,7 @@ type Settling = {
   readonly document: OpenApiDocument;
   readonly operations: readonly Operation[];
   readonly app: TestApp;
+  readonly recordings: TestRecordings;
   readonly send: Sender;
 };
 
@@ -170,6 +177,10 @@ async function settle(rig: Rig, settling: Settling): Promise<Pools> {
   const pools = { ...names, ...told, ...rules, soundName };
   const sent = await sendExamples(settling, pools);
   const answered = { ...sent, ...(await withCopies(rig, sent['connectionId'] ?? [''])) };
+  for (const callId of answered['callId'] ?? []) {
+    const call = { callId, accountId, botId: names.botId[0] ?? '' };
+    await settling.recordings.add(rig.database, call, Buffer.alloc(2_000));
+  }
   const eventId = [
     await giveUpNotification(rig, settling.app, answered['callId']?.[0] ?? ''),
   ] as const;

@@ -123,7 +123,9 @@ export class S3Requests {
 
   #address(name: string, query: Readonly<Record<string, string>>): string {
     const path = [this.#target.prefix, name].filter((part) => part !== '').join('/');
-    const url = new URL(`${this.#base}/${path}`);
+    // `URL` would leave characters as they are that the signature encodes, e.g. `+` and `%`.
+    const encoded = path.split('/').map(encodeURIComponent).join('/');
+    const url = new URL(`${this.#base}/${encoded}`);
     for (const [key, value] of Object.entries(query)) url.searchParams.set(key, value);
     return url.toString();
   }
