@@ -2,7 +2,7 @@
 // also installs sipp, PostgreSQL and other programs. You can run it any number of times. It is
 // plain JavaScript without packages, because it has to run before anything is installed.
 //
-//   node src/setup.mjs [--test] [--kits] [--console] [--metrics] [--rtpengine]
+//   node src/setup.mjs [--test] [--kits] [--console] [--metrics] [--rtpengine] [--s3]
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -25,6 +25,7 @@ const forKits = process.argv.includes('--kits');
 const forConsole = process.argv.includes('--console');
 const forMetrics = process.argv.includes('--metrics');
 const forRtpengine = process.argv.includes('--rtpengine');
+const forS3 = process.argv.includes('--s3');
 
 const log = (text) => console.error(`setup: ${text}`);
 const fail = (text) => {
@@ -66,6 +67,7 @@ function missingPrograms() {
     ['chromium', !forConsole || onPath('chromium')],
     ['prometheus', !forMetrics || (onPath('prometheus') && onPath('promtool'))],
     ['rtpengine-daemon', !forRtpengine || onPath('rtpengine')],
+    ...(forS3 ? programsOfSwift() : []),
     ...(forTests ? programsOfTests() : []),
     ...(forKits ? programsOfKits() : []),
   ];
@@ -86,6 +88,15 @@ function programsOfTests() {
     ['bsdutils', onPath('script')],
     ['python3', onPath('python3')],
     ['tshark', onPath('tshark')],
+  ];
+}
+
+/** Returns the Debian packages of an S3 server that calculates signatures. */
+function programsOfSwift() {
+  const servers = ['proxy', 'account', 'container', 'object'];
+  return [
+    ...servers.map((name) => [`swift-${name}`, onPath(`swift-${name}-server`)]),
+    ['memcached', onPath('memcached')],
   ];
 }
 
