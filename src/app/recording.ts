@@ -42,7 +42,7 @@ export type Recording = {
   readonly recordings: StoredRecordings;
   readonly removal: Removal;
   /** Counts a recording that failed during its call, and says so on NATS. */
-  noteFailure(event: EventOf<'recording-failed'>): void;
+  readonly noteFailure: (event: EventOf<'recording-failed'>) => void;
   metric(): RecordingMetric;
   /** Undefined until the store has been used, if it's the default folder. */
   storeFacts(): RecordingStoreFacts | undefined;

@@ -130,8 +130,8 @@ order by newest.failed_at desc, newest.event_id desc limit $9`),
 } as const;
 
 /**
- * A page of notifications, and of POSTs about recordings, which have no sequence. Each part uses its
- * own index.
+ * A page of notifications, and of POSTs about recordings, which have no sequence. Each part uses
+ * its own index.
  */
 function pageOf(condition: string): string {
   const filtered = `${condition} and ($6::text is null or n.failure = $6)

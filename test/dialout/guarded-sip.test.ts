@@ -80,7 +80,7 @@ describe('the SIP port of a node', () => {
     }
     guarded.place({ ...request, ruledAccountId: 'strict', hoursEndAt: new Date(0) }, observer);
 
-    const answers = await Promise.all(requests.map(({ mayReach }) => mayReach?.()));
+    const answers = await Promise.all(requests.map(async ({ mayReach }) => await mayReach?.()));
     expect(answers).toEqual(['outside-hours', 'free', 'free', 'suppressed']);
   });
 

@@ -89,7 +89,7 @@ describe('a campaign whose calls nobody talks to', () => {
       rule: 'abandoned-rate',
     });
 
-    // Who waits longer than its queue time-out ends, and is counted.
+    // A call that waits longer than its queue time-out ends, and is counted.
     await dial({ campaign: 'held', queueTimeoutMs: 1_000 });
     const notPermitted = 'offhook_calls_not_permitted_total{rule="abandoned-rate"} 1';
     await eventually(async () => {

@@ -1,5 +1,6 @@
-// Recorded calls on the whole gateway, with real phones: when recording begins, what pauses it, which
-// digits are kept where, and that the file has what the phone said and heard, sample for sample.
+// Recorded calls on the whole gateway, with real phones: when recording begins, what pauses it,
+// which digits are kept where, and that the file has what the phone said and heard, sample for
+// sample.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

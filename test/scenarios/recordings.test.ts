@@ -1,5 +1,5 @@
-// The whole gateway records a call: its file in a bucket, its event after the end, the POST, the API,
-// and what the store's absence changes. A spool that fails during a call is counted.
+// The whole gateway records a call: its file in a bucket, its event after the end, the POST, the
+// API, and what the store's absence changes. A spool that fails during a call is counted.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -64,7 +64,7 @@ export type Cluster = AsyncDisposable & {
     build?: string,
   ): Promise<GatewayProcess>;
   /** Runs an `offhook` command that works on the database and on NATS. Returns what it prints. */
-  offhook(...args: readonly string[]): Promise<string>;
+  readonly offhook: (...args: readonly string[]) => Promise<string>;
 };
 
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {

@@ -22,7 +22,7 @@ export type PhoneScript = {
    */
   readonly ringMs: () => number | undefined;
   readonly voice?: Voice;
-  /** From the answer until the phone hangs up. Undefined: it stays until the caller hangs up. */
+  /** From the answer until the phone hangs up. Undefined if it stays until the caller hangs up. */
   readonly talkMs?: number | undefined;
   readonly onAnswered?: () => void;
 };

@@ -1,5 +1,5 @@
 // Gives phones their voices. All of them share one UDP socket and a clock that sends 20 ms of each
-// voice at a time. Of the audio from the other side, only the first sound is noted.
+// voice at a time. They note the first sound from the other side.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -38,7 +38,7 @@ export const voiceNames = Object.keys(voices) as readonly VoiceName[];
 /** What a phone says, and which 20 ms frames of it are the greeting. */
 export type Voice = {
   readonly mulaw: Buffer;
-  /** The first frame of the greeting and the frame after its last. Undefined: there is none. */
+  /** The first frame of the greeting and the frame after its last. Omitted without a greeting. */
   readonly greeting?: { readonly from: number; readonly until: number };
 };
 
@@ -62,7 +62,7 @@ export class PhoneVoices implements AsyncDisposable {
   readonly #socket: Socket;
   readonly #talking = new Map<string, Talking>();
   readonly #encoded = new Map<VoiceName, Voice>();
-  /** Who listens, by the port from which the other side sends. */
+  /** The logs of the listening phones, by the port from which the other side sends. */
   readonly #listening = new Map<number, VoiceLog>();
   #timer: NodeJS.Timeout | undefined;
   #tickAt = 0;
@@ -87,7 +87,7 @@ export class PhoneVoices implements AsyncDisposable {
     return this.#socket.address().port;
   }
 
-  /** Sends the voice to `port`, then silence until `hush`. Notes in `log` what it sends and hears. */
+  /** Sends the voice to `port`, then silence until `hush`. Logs what it sends and hears. */
   talk(id: string, wanted: VoiceName | Voice, port: number, log: VoiceLog = {}): void {
     const voice = typeof wanted === 'string' ? this.#named(wanted) : wanted;
     this.#ssrc += 1;

@@ -15,7 +15,7 @@ export const emitDtmf = callSetup.enqueueActions(({ context, event, enqueue }) =
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
-/** Returns the event's data. The digit is hidden if it was pressed while the recording was paused. */
+/** Returns the event's data. Hides a digit that was pressed while the recording was paused. */
 function pressOf(
   { recording }: CallMachineContext,
   event: Extract<CallMachineEvent, { type: 'leg.dtmf' | 'media.dtmf' }>,

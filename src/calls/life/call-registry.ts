@@ -124,7 +124,7 @@ export class CallRegistry {
     };
   }
 
-  /** Whether a digit that arrives now must be hidden. False if this process doesn't have the call. */
+  /** Whether a digit that arrives now must be hidden. False if the call isn't here. */
   hidesKeys(callId: CallId): boolean {
     const context = this.#calls.get(callId)?.getSnapshot().context;
     return context !== undefined && hidesKeys(context.recording, context.clock.now());

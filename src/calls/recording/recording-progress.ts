@@ -42,30 +42,27 @@ export const nothingRecorded: RecordingProgress = { phase: 'none', pausedMs: 0 }
 /** Returns the progress after an event of the recording. */
 export function afterRecording(progress: RecordingProgress, event: CallEvent): RecordingProgress {
   const at = new Date(event.time);
-  switch (event.type) {
-    case 'recording-started': {
-      const { from, pauseOnKeys, key } = event.data;
-      const known = { from, pauseOnKeys, ...(key === undefined ? {} : { key }) };
-      return { ...progress, ...known, phase: 'running', hasStarted: true };
-    }
-    case 'recording-paused':
-      return { ...progress, pausedSinceMs: event.data.offsetMs };
-    case 'recording-resumed':
-      return { ...progress, ...resumed(progress, event.data.offsetMs), hiddenUntil: at };
-    case 'recording-stopped': {
-      const { durationMs, pausedMs } = event.data;
-      const times = { durationMs, pausedMs, hiddenUntil: at };
-      return { ...progress, ...times, phase: 'over', isHeld: false, pausedSinceMs: undefined };
-    }
-    case 'recording-failed': {
-      const { durationMs, reason } = event.data;
-      // `pausedSinceMs` stays, because the digits stay hidden.
-      const { pausedMs } = resumed(progress, durationMs);
-      return { ...progress, pausedMs, durationMs, failure: reason, phase: 'over' };
-    }
-    default:
-      return progress;
+  if (event.type === 'recording-started') {
+    const { from, pauseOnKeys, key } = event.data;
+    const known = { from, pauseOnKeys, ...(key === undefined ? {} : { key }) };
+    return { ...progress, ...known, phase: 'running', hasStarted: true };
   }
+  if (event.type === 'recording-paused') {
+    return { ...progress, pausedSinceMs: event.data.offsetMs };
+  }
+  if (event.type === 'recording-resumed') {
+    return { ...progress, ...resumed(progress, event.data.offsetMs), hiddenUntil: at };
+  }
+  if (event.type === 'recording-stopped') {
+    const { durationMs, pausedMs } = event.data;
+    const times = { durationMs, pausedMs, hiddenUntil: at };
+    return { ...progress, ...times, phase: 'over', isHeld: false, pausedSinceMs: undefined };
+  }
+  if (event.type !== 'recording-failed') return progress;
+  const { durationMs, reason } = event.data;
+  // `pausedSinceMs` stays, because the digits stay hidden.
+  const { pausedMs } = resumed(progress, durationMs);
+  return { ...progress, pausedMs, durationMs, failure: reason, phase: 'over' };
 }
 
 function resumed({ pausedSinceMs, pausedMs }: RecordingProgress, offsetMs: number) {

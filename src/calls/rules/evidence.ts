@@ -109,21 +109,19 @@ function recordedAfter(
   event: CallEvent,
   sha256?: string,
 ): RecordedCall | undefined {
-  switch (event.type) {
-    case 'playback-started':
-      if (event.data.source !== 'recording') return undefined;
-      return { ...recording, announcement: soundOf(event, sha256) };
-    case 'playback-finished':
-      if (event.data.source !== 'recording' || event.data.reason !== 'done') return undefined;
-      return { ...recording, announcedAt: event.time };
-    case 'recording-started':
-      return { ...recording, startedAt: event.data.startedAt };
-    case 'recording-stopped':
-    case 'recording-failed':
-      return recording?.startedAt === undefined ? undefined : { ...recording, endedAt: event.time };
-    default:
-      return undefined;
+  if (event.type === 'playback-started') {
+    if (event.data.source !== 'recording') return undefined;
+    return { ...recording, announcement: soundOf(event, sha256) };
   }
+  if (event.type === 'playback-finished') {
+    if (event.data.source !== 'recording' || event.data.reason !== 'done') return undefined;
+    return { ...recording, announcedAt: event.time };
+  }
+  if (event.type === 'recording-started') {
+    return { ...recording, startedAt: event.data.startedAt };
+  }
+  if (event.type !== 'recording-stopped' && event.type !== 'recording-failed') return undefined;
+  return recording?.startedAt === undefined ? undefined : { ...recording, endedAt: event.time };
 }
 
 /** Returns the ending's member. An ordinary call without evidence has none. */

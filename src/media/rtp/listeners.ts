@@ -87,8 +87,8 @@ export class Listeners implements KeyListener {
 
   /**
    * Passes the far end's next 20 ms to the listeners. A bot hears losses concealed, and a recording
-   * contains them so. Detection gets `arrived`, with silence in their place, because it has rules for
-   * lost frames: it would find fewer beeps in audio that is partly made up (src/amd/README.md).
+   * contains them so. Detection gets `arrived`, with silence in their place, because it has rules
+   * for lost frames: it would find fewer beeps in audio that is partly made up (src/amd/README.md).
    * `unheardMs` is the audio that went unheard since the last frame because the clock was late.
    */
   hear(heard: Int16Array, arrived: Int16Array, isReceived: boolean, unheardMs: number): void {

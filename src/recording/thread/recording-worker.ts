@@ -1,7 +1,7 @@
 // The entry file of the recording thread, which src/recording/recording-thread.ts starts.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { Recordings } from './recordings.ts';
+import { crash, Recordings } from './recordings.ts';
 import type {
   FromThread,
   RecordingThreadData,
@@ -25,10 +25,13 @@ port.on('message', (message: ToThread) => {
       recordings.connect(message.port);
       return;
     case 'request':
-      void answer(message.id, message.request);
+      answer(message.id, message.request).catch(crash);
       return;
     case 'stop':
-      void recordings.stop().finally(() => process.exit(0));
+      recordings
+        .stop()
+        .finally(() => process.exit(0))
+        .catch(crash);
   }
 });
 

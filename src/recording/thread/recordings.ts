@@ -36,7 +36,9 @@ export class Recordings {
     const recordings = new PortRecordings(this.#spool, this.#ownerId, {
       post: (message) => port.postMessage(message, transferOf(message)),
       onBegun: (folder) => this.#busy.add(folder),
-      onEnded: (recording) => void this.#finishEnded(recording),
+      onEnded: (recording) => {
+        this.#finishEnded(recording).catch(crash);
+      },
       onFault: (callId, fault, detail) => this.#listener.onFault(callId, fault, detail),
     });
     this.#ports.set(port, recordings);
@@ -154,4 +156,9 @@ function foldersIn(folder: string): readonly string[] {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
+}
+
+/** Ends the thread, because an error that nobody expected is a mistake of ours. */
+export function crash(error: unknown): never {
+  throw error;
 }

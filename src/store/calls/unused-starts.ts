@@ -24,9 +24,9 @@ export type MovedStarts = {
 };
 
 /**
- * The clock of the trunk ($1) goes back only if it still shows $2. Otherwise somebody has taken a start
- * since, and two calls might leave at the same time. The slots ($4) keep the starts for the case that
- * the answer is lost and the take is repeated.
+ * The clock of the trunk ($1) goes back only if it still shows $2. Otherwise somebody has taken a
+ * start since, and two calls might leave at the same time. The slots ($4) keep the starts for the
+ * case that the answer is lost and the take is repeated.
  */
 const giveBackStatement = `
 with moved as (
@@ -36,7 +36,7 @@ with moved as (
 update trunk_pacing set next_start_at = next_start_at - $3::double precision * interval '1 millisecond'
 where trunk = $1 and next_start_at = $2::timestamptz`;
 
-/** Moves the calls to dial to the first starts of the take, and gives back the starts after them. */
+/** Moves the calls to dial to the first starts of the take, and gives back the other starts. */
 export async function giveBackStarts(
   pool: Pool,
   { trunk, intervalMs, nextStart }: TakenStarts,

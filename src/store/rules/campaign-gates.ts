@@ -246,7 +246,7 @@ export async function storeGates(
 /**
  * Reads a campaign without locking it, to say what would happen to its next call.
  *
- * @returns undefined if none of its calls counts in the current window
+ * @returns undefined if no call of the campaign counts in the current window
  */
 export async function readCampaign(
   queries: Queries,

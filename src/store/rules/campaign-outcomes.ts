@@ -29,7 +29,7 @@ export const ftcOutcome = outcome('ftc');
 /** Condition for calls that were abandoned, by whichever formula. */
 export const wasAbandoned = `${isDecided} and 'abandoned' in (${outcome('ftc')}, ${outcome('ofcom')})`;
 
-/** How many of the calls to a number are looked at. Attempts are bounded alike (`lock-calls.ts`). */
+/** How many calls to a number are looked at. Attempts are bounded alike (`lock-calls.ts`). */
 const openCalls = 100;
 
 /**

@@ -8,8 +8,8 @@ import { ruledAccountsLock } from '../rules/ruled-accounts.ts';
 /**
  * Returns the calls that this process claimed with take `for_take`. If there hasn't been such a
  * take yet, claims the calls that have waited longest. The last row doesn't contain a call. It says
- * when more calls can be taken, how long the server worked, and what the trunk's clock shows now, so
- * that starts can be given back (`../calls/unused-starts.ts`). The process numbers its takes so
+ * when more calls can be taken, how long the server worked, and what the trunk's clock shows now,
+ * so that starts can be given back (`../calls/unused-starts.ts`). The process numbers its takes so
  * that it can repeat a take after a lost response. The trunk's clock row is only locked while the
  * server is working, never while a node is deciding.
  */

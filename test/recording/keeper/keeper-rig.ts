@@ -96,7 +96,7 @@ export async function createRig(database: TestDatabase) {
           await keeper.settled();
           await keeper.stop();
         },
-        async announce(): Promise<void> {
+        announce: async (): Promise<void> => {
           await rows.appendOwed();
           await publishLateEvents(database.pool, now, async (event) => {
             if (!published.some(({ id }) => id === event.id)) published.push(event);

@@ -101,13 +101,15 @@ describe('a full disk', () => {
     const limit = 'ulimit -f 400 && exec "$@"';
     const node = [process.execPath, '--import', 'tsx', limited, spool.folder, folder];
     const { stdout } = await run('sh', ['-c', limit, 'sh', ...node]);
-    const { finished, faults, reports } = JSON.parse(stdout);
+    const { finished, faults, reports } = JSON.parse(stdout) as {
+      readonly finished: unknown;
+      readonly faults: readonly string[];
+      readonly reports: readonly { readonly kind: string; readonly reason?: string }[];
+    };
     expect(finished).toMatchObject({ fault: 'disk-full' });
     expect(readdirSync(folder).sort()).toEqual(['000001.segment', 'header.json']);
     expect(faults).toEqual(['disk-full']);
-    expect(
-      reports.map(({ kind, reason }: { kind: string; reason?: string }) => reason ?? kind),
-    ).toEqual(['started', 'disk-full']);
+    expect(reports.map(({ kind, reason }) => reason ?? kind)).toEqual(['started', 'disk-full']);
 
     const next = createRecordingThread({
       ...{ spool: spool.folder, ownerId: 'node-2', logger: pino({ level: 'silent' }) },

@@ -117,12 +117,12 @@ describe.each(databaseKinds)('a campaign on %s', (kind) => {
     await settle(lost, { machineDetection: 'amd_human_detected' });
     await settle(unsent);
 
-    const { rows } = await rig.database.pool.query(
+    const { rows } = await rig.database.pool.query<Record<string, string>>(
       'select call_id, ftc_outcome, ofcom_outcome from call_records',
     );
     const outcomesOf = ({ callId }: AcceptedCall) => {
       const row = rows.find(({ call_id: id }) => id === callId);
-      return [row.ftc_outcome, row.ofcom_outcome];
+      return [row?.['ftc_outcome'], row?.['ofcom_outcome']];
     };
     expect(outcomesOf(busy)).toEqual(['none', 'none']);
     expect(outcomesOf(lost)).toEqual(['abandoned', 'abandoned']);
