@@ -1,7 +1,7 @@
 // Calling rules on a running gateway: the command line, and requests that a rule set refuses.
 
 import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -79,6 +79,8 @@ describe('offhook rules', () => {
 });
 
 test('the commands of the page work as written', async () => {
+  // The page reads sounds of the repository, and writes into the working folder.
+  await symlink(`${root}/src`, `${folder.path}/src`);
   const page = await readFile(`${root}/src/rules/README.md`, 'utf8');
   const blocks = [...page.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block]) => block).join('');
   const npx = `npx() { shift; '${process.execPath}' '${root}/dist/cli.js' "$@"; }`;
