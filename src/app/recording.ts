@@ -78,6 +78,11 @@ export function openRecording(environment: Environment, parts: Parts): Recording
     note(outcome);
     announcing.wake();
   });
+  // Calls report the faults that they notice. A file that can't be finished has no call any more, and
+  // the next look tries again.
+  parts.thread.onFault(({ callId, fault, detail }) =>
+    logger.warn({ callId, fault, detail }, 'a recording could not be written or finished'),
+  );
   let lookedAtMs = Number.NEGATIVE_INFINITY;
   const repetitions = [
     announcing,

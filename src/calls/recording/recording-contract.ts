@@ -63,7 +63,7 @@ export const recordingEvents = {
       startedAt: instant.describe('time of the first sample'),
       announcedAt: instant
         .exactOptional()
-        .describe('when the announcement ended; absent if there is none'),
+        .describe('when the announcement ended; absent without an announcement'),
       fill: z.enum(recordingFills),
       pauseOnKeys: z.boolean(),
       key: keyName,
