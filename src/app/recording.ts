@@ -78,11 +78,6 @@ export function openRecording(environment: Environment, parts: Parts): Recording
     note(outcome);
     announcing.wake();
   });
-  // Calls report the faults that they notice. A file that can't be finished has no call any more, and
-  // the next look tries again.
-  parts.thread.onFault(({ callId, fault, detail }) =>
-    logger.warn({ callId, fault, detail }, 'a recording could not be written or finished'),
-  );
   let lookedAtMs = Number.NEGATIVE_INFINITY;
   const repetitions = [
     announcing,
@@ -162,6 +157,11 @@ function openKeeper(
   const now = () => clock.now();
   const uploads = createUploads(config.recording.store);
   closers.add('uploads of recordings', () => uploads.close());
+  // A file that can't be finished has no call any more that would report it. The next look tries
+  // again.
+  thread.onFault(({ callId, fault, detail }) =>
+    logger.warn({ callId, fault, detail }, 'a recording could not be written or finished'),
+  );
   return new Keeper({
     ...{ thread, rows, store, now, logger, random: Math.random },
     openContentKey: (header) => openContentKey(storage.secrets, header),

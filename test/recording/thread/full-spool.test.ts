@@ -1,27 +1,28 @@
-// A disk that is really full. Mounting a small one needs root.
+// A recording that can't begin because its disk is full. `ulimit -f 0` has the same effect as a
+// disk without space.
 
-import { readdirSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import type { SpoolHeader } from '../../../src/recording/thread/spool-header.ts';
-import { SpoolWriter } from '../../../src/recording/thread/spool-writer.ts';
-import { mountSmallDisk } from '../../faults/servers/small-disk.ts';
+import { forEachTest } from '../../support/opened.ts';
 
-test('a recording that can’t begin on a full disk leaves nothing behind', async (context) => {
-  const disk = await mountSmallDisk();
-  if (disk === undefined) return context.skip();
-  await disk.fill();
-  const header: SpoolHeader = {
-    ...{ callId: 'call-1', accountId: 'a', botId: 'b', ownerId: 'node-1/x' },
-    ...{ startedAt: 0, from: 'answer' },
-    version: 1,
-    fill: 'silence',
-  };
-  const begin = (): SpoolWriter =>
-    new SpoolWriter(join(disk.folder, 'owner', 'call-1'), header, undefined);
-  expect(begin).toThrow(/ENOSPC/);
-  await disk.empty();
-  expect(readdirSync(disk.folder)).toEqual([]);
-  begin().close();
-  await disk.remove();
+const writer = fileURLToPath(new URL('../support/unwritable-process.ts', import.meta.url));
+const run = promisify(execFile);
+
+const spool = forEachTest(() => {
+  const folder = mkdtempSync(join(tmpdir(), 'offhook-spool-'));
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+});
+
+test('a recording that can’t begin on a full disk leaves nothing behind', async () => {
+  const node = [process.execPath, '--import', 'tsx', writer, join(spool.folder, 'owner/call-1')];
+
+  const { stdout } = await run('sh', ['-c', 'ulimit -f 0 && exec "$@"', 'sh', ...node]);
+
+  expect(stdout).toBe('EFBIG');
+  expect(readdirSync(spool.folder)).toEqual([]);
 });
