@@ -185,9 +185,14 @@ describe.each(srtpSuites)('%s', (suite) => {
     const again = receiver.withKey(keyOf(suite, 9));
     const after = next > 65_535 ? before.withKey(keyOf(suite, 9)) : new SrtpSender(keyOf(suite, 9));
 
+    const unheard: number[] = [];
     for (let index = next; index < next + 66_000; index += 1) {
-      expect(again.unprotect(after.protect(packet(index)))).toEqual(packet(index));
+      const heard = again.unprotect(after.protect(packet(index)));
+      // 66,000 deep comparisons by expect() take half a minute.
+      if (typeof heard === 'string' || Buffer.compare(heard, packet(index)) !== 0)
+        unheard.push(index);
     }
+    expect(unheard).toEqual([]);
   });
 
   test('accepts no counter but the expected one once the far end uses the new key', () => {
