@@ -51,6 +51,8 @@ export class Direction {
     const { loss = 0, burst = 1, repeat = 0, reorder = 0 } = this.#impairments;
     const { jitterMs = 0, delayMs = 0 } = this.#impairments;
     this.#taken.push(packet);
+    // A receiver counts from the first packet that arrives (RFC 3550, A.1), so the first one does.
+    if (this.#taken.length === 1) return [delayMs];
     const chance = this.#random.next();
     if (this.#lostLeft === 0 && chance < loss / burst) this.#lostLeft = burst;
     if (this.#lostLeft > 0) {
