@@ -52,7 +52,7 @@ export function recordingMemberWith(notifyUrl: z.ZodType<string, string>) {
     notifyurl: notifyUrl
       .exactOptional()
       .describe(
-        'receives one POST when the recording is stored or has failed, which is not one of the call’s notifications',
+        'receives one POST when a recording that began is stored or can’t be, which is not one of the call’s notifications',
       ),
     required: z
       .boolean()
