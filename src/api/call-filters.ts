@@ -8,7 +8,7 @@ import { amdEventNames } from '../calls/detection/amd-event.ts';
 import { type NumberReading, readingFor } from '../calls/target/number-reading.ts';
 import { parseTarget } from '../calls/target/parse-target.ts';
 import { invalidRequest } from '../http/problem.ts';
-import type { CallFilter, SummaryPeriod } from '../interactions/call-queries.ts';
+import type { CallFilter, SummaryPeriod, SummaryRequest } from '../interactions/call-queries.ts';
 import { identifier, identifierUpTo, minUuidStartLength, startsUuid } from '../lib/ids.ts';
 import { beginningOfDay, dayAfter, dayAt, isTimeZone } from '../lib/local-days.ts';
 import { slotMs } from '../store/calls/call-slots.ts';
@@ -190,45 +190,63 @@ function periodOf({ from, to, day: only, timeZone: zone = 'UTC' }: PeriodQuery):
 /** The longest period of a summary: a quarter of a year. */
 const maxSummaryDays = 92;
 const dayMs = 86_400_000;
-/** The quarter in which daylight saving time ends is an hour longer. */
-const maxSummaryMs = maxSummaryDays * dayMs + 3_600_000;
 
 const onQuarter = (text: string | undefined): boolean =>
   text === undefined || Date.parse(text) % slotMs === 0;
 const quarterMessage = 'must be a full quarter of an hour, e.g. 2026-11-24T08:15:00Z';
 
+const totalsMembers = {
+  ...periodMembers,
+  day: periodMembers.day.describe(
+    'accepted on this day of `timeZone`. Default: today, unless `from` and `to` are given',
+  ),
+  timeZone: timeZone
+    .default('UTC')
+    .describe('IANA time zone, which decides when days begin. Default: UTC'),
+};
+
+function checkTotals(query: PeriodQuery, context: z.RefinementCtx, maxDays: number): void {
+  checkDay(query, context);
+  const { from, to } = query;
+  const refuse = (path: string, message: string): void =>
+    context.addIssue({ code: 'custom', path: [path], message });
+  if (!onQuarter(from)) refuse('from', quarterMessage);
+  if (!onQuarter(to)) refuse('to', quarterMessage);
+  if ((from === undefined) !== (to === undefined))
+    refuse('from', '`from` and `to` need each other');
+  const lengthMs = Date.parse(to ?? '') - Date.parse(from ?? '');
+  // The day on which daylight saving time ends is an hour longer.
+  if (lengthMs > maxDays * dayMs + 3_600_000)
+    refuse('to', `must be at most ${maxDays} days after \`from\``);
+}
+
+/** A summary by quarters of an hour has up to 97 entries for each day. */
+const maxQuartersDays = 8;
+
 export const summaryQuery = z
   .strictObject({
-    ...periodMembers,
-    day: periodMembers.day.describe(
-      'accepted on this day of `timeZone`. Default: today, unless `from` and `to` are given',
-    ),
-    timeZone: timeZone
-      .default('UTC')
-      .describe('IANA time zone, which decides when days begin. Default: UTC'),
+    ...totalsMembers,
+    quarters: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe(`also by quarter of an hour. The period is then at most ${maxQuartersDays} days`),
   })
-  .superRefine(checkDay)
-  .refine(({ from }) => onQuarter(from), { path: ['from'], message: quarterMessage })
-  .refine(({ to }) => onQuarter(to), { path: ['to'], message: quarterMessage })
-  .refine(({ from, to }) => (from === undefined) === (to === undefined), {
-    path: ['from'],
-    message: '`from` and `to` need each other',
-  })
-  .refine(({ from = '', to = '' }) => !(Date.parse(to) - Date.parse(from) > maxSummaryMs), {
-    path: ['to'],
-    message: `must be at most ${maxSummaryDays} days after \`from\``,
-  });
+  .superRefine((query, context) =>
+    checkTotals(query, context, query.quarters === 'true' ? maxQuartersDays : maxSummaryDays),
+  );
 
 /** As long as the totals of caller IDs are kept. */
 const maxCallersDays = 31;
-const maxCallersMs = maxCallersDays * dayMs + 3_600_000;
 
-export const callersQuery = summaryQuery.refine(
-  ({ from = '', to = '' }) => !(Date.parse(to) - Date.parse(from) > maxCallersMs),
-  { path: ['to'], message: `must be at most ${maxCallersDays} days after \`from\`` },
-);
+export const callersQuery = z
+  .strictObject(totalsMembers)
+  .superRefine((query, context) => checkTotals(query, context, maxCallersDays));
 
-export function toSummaryPeriod(query: z.output<typeof summaryQuery>, now: Date): SummaryPeriod {
+export function toSummaryRequest(query: z.output<typeof summaryQuery>, now: Date): SummaryRequest {
+  return { ...toSummaryPeriod(query, now), withQuarters: query.quarters === 'true' };
+}
+
+export function toSummaryPeriod(query: z.output<typeof callersQuery>, now: Date): SummaryPeriod {
   const { timeZone: zone } = query;
   const { from, to } = periodOf(query);
   if (from !== undefined && to !== undefined) return { from, to, timeZone: zone };

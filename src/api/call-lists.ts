@@ -30,6 +30,7 @@ import {
   summaryQuery,
   toFilter,
   toSummaryPeriod,
+  toSummaryRequest,
 } from './call-filters.ts';
 import { botParams, callPageSchema } from './call-schemas.ts';
 import { callersSummarySchema, callsSummarySchema } from './call-summary-schema.ts';
@@ -46,7 +47,7 @@ const listDescription =
   'A request searches a bounded number of calls, so `nextCursor` is what says whether the list goes on, not the number of calls. `searched` names the period. With `Accept: text/csv` or `format=csv`, the response is a CSV file of the whole list, up to 100,000 calls or one minute of searching. If it stops there, its last line is `# nextCursor=` and the cursor.';
 
 const summaryDescription =
-  'The gateway keeps these totals as calls end, so a summary costs the same however many calls there are. `from` and `to` must be quarters of an hour, at most 92 days apart. Without them, and without `day`, the summary is of today. Totals are kept for 400 days.';
+  'The gateway keeps these totals as calls end, so a summary costs the same however many calls there are. `from` and `to` must be quarters of an hour, at most 92 days apart. Without them, and without `day`, the summary is of today. `quarters=true` adds each quarter of an hour, for at most 8 days: every time zone begins its hours and days on one. Totals are kept for 400 days.';
 
 const callersDescription =
   'The share of a caller ID’s calls that carriers blocked shows the number’s reputation. `from` and `to` must be quarters of an hour, at most 31 days apart. Without them, and without `day`, the response is about today. These totals are kept for 31 days.';
@@ -130,7 +131,7 @@ function registerPair(
       response: responses('The summary', callsSummarySchema, problems),
     },
     handler: async (request) =>
-      await calls.summary(await scopeOf(request), toSummaryPeriod(request.query, new Date())),
+      await calls.summary(await scopeOf(request), toSummaryRequest(request.query, new Date())),
   });
 
   server.route({

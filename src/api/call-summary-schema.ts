@@ -9,6 +9,7 @@ const count = z.number().int().min(0);
 const counts = {
   accepted: count.describe('all calls of the period, also those that have not ended'),
   answered: count,
+  short: count.describe('ended calls that were over within 6 s of the answer'),
   people: count.describe('ended calls with the verdict `amd_human_detected`'),
   machines: count.describe(
     'ended calls with the verdict `amd_machine_detected` or `amd_tone_detected`',
@@ -22,6 +23,7 @@ const counts = {
 const exampleCounts = {
   accepted: 1_200,
   answered: 700,
+  short: 30,
   people: 400,
   machines: 270,
   minutes: 512.25,
@@ -48,6 +50,13 @@ export const callsSummarySchema = z
       .array(z.object({ day: z.string().describe('`YYYY-MM-DD` in `timeZone`'), ...counts }))
       .readonly()
       .describe('every day of the period, in order'),
+    quarters: z
+      .array(z.object({ from: timestamp, ...counts }))
+      .readonly()
+      .optional()
+      .describe(
+        'only with `quarters=true`: each quarter of an hour that has calls, in order, by its beginning',
+      ),
   })
   .meta({
     id: 'CallsSummary',
@@ -76,6 +85,7 @@ export const callersSummarySchema = z
           caller: z.string().describe('the caller ID, without a leading `+`'),
           accepted: counts.accepted,
           answered: count,
+          short: counts.short,
           blocked: count.describe('ended calls with the outcome `blocked`'),
           blockedShare: z.number().min(0).max(1).describe('`blocked` as a share of `accepted`'),
         }),
@@ -95,7 +105,7 @@ export const callersSummarySchema = z
         callers: [
           {
             caller: '15559876543',
-            ...{ accepted: 400, answered: 90, blocked: 80, blockedShare: 0.2 },
+            ...{ accepted: 400, answered: 90, short: 4, blocked: 80, blockedShare: 0.2 },
           },
         ],
       },

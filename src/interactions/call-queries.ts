@@ -143,10 +143,17 @@ export type SummaryPeriod = {
   readonly timeZone: string;
 };
 
+export type SummaryRequest = SummaryPeriod & {
+  /** Whether the summary has each quarter of an hour, too. */
+  readonly withQuarters: boolean;
+};
+
 export type CallCounts = {
   /** All calls, also those that have not ended. */
   readonly accepted: number;
   readonly answered: number;
+  /** Ended calls that were over within 6 s of the answer. */
+  readonly short: number;
   /** Ended calls by their verdict. */
   readonly people: number;
   readonly machines: number;
@@ -167,6 +174,8 @@ export type CallsSummary = {
   readonly trunks: readonly (CallCounts & { readonly trunk?: string })[];
   /** Each day of the period, also those without calls. */
   readonly days: readonly (CallCounts & { readonly day: LocalDay })[];
+  /** Each quarter of an hour that has calls, by its beginning. Undefined unless requested. */
+  readonly quarters?: readonly (CallCounts & { readonly from: string })[];
 };
 
 /** The caller IDs with the most blocked calls first, then those with the most calls. */
@@ -179,6 +188,8 @@ export type CallersSummary = {
     readonly caller: string;
     readonly accepted: number;
     readonly answered: number;
+    /** Ended calls that were over within 6 s of the answer. */
+    readonly short: number;
     readonly blocked: number;
     /** `blocked` as a share of `accepted`, from 0 to 1. */
     readonly blockedShare: number;
@@ -189,7 +200,7 @@ export type CallersSummary = {
 
 export type CallQueries = {
   list(scope: CallScope | AppScope, filter: CallFilter): Promise<CallPage | 'bad-cursor'>;
-  summary(scope: CallScope | AppScope, period: SummaryPeriod): Promise<CallsSummary>;
+  summary(scope: CallScope | AppScope, request: SummaryRequest): Promise<CallsSummary>;
   callers(scope: CallScope | AppScope, period: SummaryPeriod): Promise<CallersSummary>;
   /** Reads the state for hang-ups and commands, which must not queue behind other reads. */
   state(scope: CallScope, callId: string): Promise<CallState | undefined>;

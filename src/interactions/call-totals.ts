@@ -6,6 +6,7 @@ import { type CallOutcome, callOutcomes } from '../calls/contract/call-words.ts'
 import { beginningOfDay, dayAfter, dayAt, type LocalDay } from '../lib/local-days.ts';
 import { acceptedSlot } from '../store/calls/call-slots.ts';
 import type { Queries } from '../store/queries.ts';
+import { isShort } from '../store/schema/calls.ts';
 import { sql } from '../store/sql.ts';
 import { inScope, isUnsettled } from './call-conditions.ts';
 import type {
@@ -13,48 +14,56 @@ import type {
   CallCounts,
   CallScope,
   CallsSummary,
-  SummaryPeriod,
+  SummaryRequest,
 } from './call-queries.ts';
 
 type Row = {
-  readonly kind: 'total' | 'bot' | 'trunk' | 'day';
-  /** The bot, the trunk (empty if there is no trunk), or the number of the day, from 1. */
+  readonly kind: 'total' | 'bot' | 'trunk' | 'day' | 'quarter';
+  /**
+   * The bot, the trunk (empty if there is no trunk), the number of the day, from 1, or the seconds
+   * from 1970 to the quarter of an hour.
+   */
   readonly name: string | null;
   readonly outcome: CallOutcome | '';
   readonly verdict: string;
   readonly calls: number;
   readonly answered: number;
+  readonly short: number;
   readonly talk_ms: number;
 };
 
 export async function summarizeCalls(
   queries: Queries,
   scope: CallScope | AppScope,
-  { from, to, timeZone }: SummaryPeriod,
+  { from, to, timeZone, withQuarters }: SummaryRequest,
 ): Promise<CallsSummary> {
   const days = daysIn(from, to, timeZone);
   const beginnings = days.map((day) => beginningOfDay(day, timeZone).toISOString());
   const { rows } = await queries.query<Row>(sql`
     with counted as (
-      select bot_id, trunk, slot, outcome, verdict, calls, answered, talk_ms from call_totals
+      select bot_id, trunk, slot, outcome, verdict, calls, answered, short, talk_ms from call_totals
       where ${inScope(scope)} and slot >= ${from} and slot < ${to}
       union all
       select bot_id, coalesce(trunk, ''), ${acceptedSlot}, coalesce(outcome, ''), coalesce(verdict, ''),
         1, case when answered_at is null then 0 else 1 end,
+        case when ${isShort} then 1 else 0 end,
         coalesce(round(extract(epoch from greatest(ended_at - answered_at, interval '0')) * 1000), 0)::bigint
       from calls
       where ${isUnsettled} and ${inScope(scope)} and accepted_at >= ${from} and accepted_at < ${to}
     ), cube as materialized (
-      select bot_id, trunk, width_bucket(slot, ${beginnings}::timestamptz[]) as day, outcome, verdict,
-        sum(calls) as calls, sum(answered) as answered, sum(talk_ms) as talk_ms
-      from counted group by 1, 2, 3, 4, 5
+      select bot_id, trunk, width_bucket(slot, ${beginnings}::timestamptz[]) as day,
+        ${withQuarters ? sql`slot` : sql`null::timestamptz`} as quarter, outcome, verdict,
+        sum(calls) as calls, sum(answered) as answered, sum(short) as short, sum(talk_ms) as talk_ms
+      from counted group by 1, 2, 3, 4, 5, 6
     )
-    select case grouping(bot_id, trunk, day) when 3 then 'bot' when 5 then 'trunk' when 6 then 'day' else 'total' end as kind,
-      coalesce(bot_id, trunk, day::text) as name, outcome, verdict,
+    select case grouping(bot_id, trunk, day, quarter)
+        when 7 then 'bot' when 11 then 'trunk' when 13 then 'day' when 14 then 'quarter' else 'total' end as kind,
+      coalesce(bot_id, trunk, day::text, extract(epoch from quarter)::bigint::text) as name, outcome, verdict,
       sum(calls)::double precision as calls, sum(answered)::double precision as answered,
-      sum(talk_ms)::double precision as talk_ms
+      sum(short)::double precision as short, sum(talk_ms)::double precision as talk_ms
     from cube
-    group by grouping sets ((outcome, verdict), (bot_id, outcome, verdict), (trunk, outcome, verdict), (day, outcome, verdict))`);
+    group by grouping sets ((outcome, verdict), (bot_id, outcome, verdict), (trunk, outcome, verdict), (day, outcome, verdict),
+      (quarter, outcome, verdict))`);
   const named = (kind: Row['kind']) => countsByName(rows.filter((row) => row.kind === kind));
   const byDay = named('day');
   return {
@@ -66,6 +75,7 @@ export async function summarizeCalls(
       ...counts,
     })),
     days: days.map((day, index) => ({ day, ...(byDay.get(String(index + 1)) ?? countsOf([])) })),
+    ...(withQuarters ? { quarters: inOrder(named('quarter')) } : {}),
   };
 }
 
@@ -92,6 +102,12 @@ function mostFirst(counts: ReadonlyMap<string, CallCounts>): readonly [string, C
   );
 }
 
+function inOrder(counts: ReadonlyMap<string, CallCounts>): NonNullable<CallsSummary['quarters']> {
+  return [...counts]
+    .map(([seconds, one]) => ({ from: new Date(Number(seconds) * 1_000).toISOString(), ...one }))
+    .sort((one, other) => (one.from < other.from ? -1 : 1));
+}
+
 const machineVerdicts: readonly string[] = ['amd_machine_detected', 'amd_tone_detected'];
 const minuteMs = 60_000;
 
@@ -107,6 +123,7 @@ function countsOf(rows: readonly Row[]): CallCounts {
   return {
     accepted: sum(({ calls }) => calls),
     answered: sum(({ answered }) => answered),
+    short: sum(({ short }) => short),
     people: callsIf(({ verdict }) => verdict === 'amd_human_detected'),
     machines: callsIf(({ verdict }) => machineVerdicts.includes(verdict)),
     minutes: Math.round((sum((row) => row.talk_ms) / minuteMs) * 100) / 100,

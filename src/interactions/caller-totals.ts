@@ -4,7 +4,7 @@
 
 import { acceptedSlot } from '../store/calls/call-slots.ts';
 import type { Queries } from '../store/queries.ts';
-import { callerId } from '../store/schema/calls.ts';
+import { callerId, isShort } from '../store/schema/calls.ts';
 import { sql } from '../store/sql.ts';
 import { inScope, isUnsettled } from './call-conditions.ts';
 import type { AppScope, CallersSummary, CallScope, SummaryPeriod } from './call-queries.ts';
@@ -16,6 +16,7 @@ type Row = {
   readonly caller: string;
   readonly calls: number;
   readonly answered: number;
+  readonly short: number;
   readonly blocked: number;
 };
 
@@ -26,20 +27,20 @@ export async function summarizeCallers(
 ): Promise<CallersSummary> {
   const { rows } = await queries.query<Row>(sql`
     with counted as (
-      select caller, calls, answered, blocked from caller_totals
+      select caller, calls, answered, short, blocked from caller_totals
       where ${inScope(scope)} and slot >= ${from} and slot < ${to}
       union all
       select ${callerId}, 1, case when answered_at is null then 0 else 1 end,
-        case when outcome = 'blocked' then 1 else 0 end
+        case when ${isShort} then 1 else 0 end, case when outcome = 'blocked' then 1 else 0 end
       from calls
       where ${isUnsettled} and ${inScope(scope)} and ${acceptedSlot} >= ${from} and ${acceptedSlot} < ${to}
     )
     select caller, sum(calls)::double precision as calls, sum(answered)::double precision as answered,
-      sum(blocked)::double precision as blocked
+      sum(short)::double precision as short, sum(blocked)::double precision as blocked
     from counted group by caller
     order by blocked desc, calls desc, caller limit ${maxCallers + 1}`);
-  const callers = rows.slice(0, maxCallers).map(({ caller, calls, answered, blocked }) => {
-    return { caller, accepted: calls, answered, blocked, blockedShare: round(blocked / calls) };
+  const callers = rows.slice(0, maxCallers).map(({ calls, ...row }) => {
+    return { ...row, accepted: calls, blockedShare: round(row.blocked / calls) };
   });
   return {
     ...{ from: from.toISOString(), to: to.toISOString(), timeZone, callers },

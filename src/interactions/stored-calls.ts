@@ -42,7 +42,7 @@ export function createCallQueries({ pool, reads }: Pick<Database, 'pool' | 'read
   const readsOf = ({ accountId }: CallScope | AppScope): Queries => reads(accountId);
   return {
     list: (scope, filter) => listCalls(readsOf(scope), scope, filter),
-    summary: (scope, period) => summarizeCalls(readsOf(scope), scope, period),
+    summary: (scope, request) => summarizeCalls(readsOf(scope), scope, request),
     callers: (scope, period) => summarizeCallers(readsOf(scope), scope, period),
     state: (scope, callId) => stateOf(pool, scope, callId),
     details: (scope, callId) => details(readsOf(scope), scope, callId),

@@ -121,18 +121,20 @@ describe.each(lists)('GET %s', (path) => {
 describe.each(lists)('GET %s/summary', (path) => {
   test('is of a day in its zone, or of a period', async () => {
     await ask(`${path}/summary?day=2026-11-24&timeZone=Europe/Berlin`);
-    await ask(`${path}/summary?from=2026-11-01T00:00:00Z&to=2026-11-24T08:15:00Z`);
+    await ask(`${path}/summary?from=2026-11-17T00:00:00Z&to=2026-11-24T08:15:00Z&quarters=true`);
 
     expect(harness.summarized.map(({ period }) => period)).toEqual([
       {
         from: new Date('2026-11-23T23:00:00Z'),
         to: new Date('2026-11-24T23:00:00Z'),
         timeZone: 'Europe/Berlin',
+        withQuarters: false,
       },
       {
-        from: new Date('2026-11-01T00:00:00Z'),
+        from: new Date('2026-11-17T00:00:00Z'),
         to: new Date('2026-11-24T08:15:00Z'),
         timeZone: 'UTC',
+        withQuarters: true,
       },
     ]);
   });
@@ -160,6 +162,8 @@ describe.each(lists)('GET %s/summary', (path) => {
     ['from=2026-11-24T00:01:00Z&to=2026-11-25T00:00:00Z', 'from'],
     ['from=2026-11-24T00:00:00Z&to=2026-11-25T00:00:01Z', 'to'],
     ['from=2026-01-01T00:00:00Z&to=2026-11-25T00:00:00Z', 'to'],
+    ['from=2026-11-10T00:00:00Z&to=2026-11-24T00:00:00Z&quarters=true', 'to'],
+    ['quarters=yes', 'quarters'],
     ['outcome=busy', 'outcome'],
   ])('?%s is a 400 that names %s', async (query, member) => {
     const response = await ask(`${path}/summary?${query}`);

@@ -87,9 +87,9 @@ const noRecordings: ApiServices['recordings'] = {
 };
 
 export function emptySummary({ from, to, timeZone }: SummaryPeriod): CallsSummary {
-  const total = { accepted: 0, answered: 0, people: 0, machines: 0, minutes: 0, outcomes: {} };
+  const total = { accepted: 0, answered: 0, short: 0, people: 0, machines: 0, minutes: 0 };
   const period = { from: from.toISOString(), to: to.toISOString(), timeZone };
-  return { ...period, total, bots: [], trunks: [], days: [] };
+  return { ...period, total: { ...total, outcomes: {} }, bots: [], trunks: [], days: [] };
 }
 
 export type Harness = AsyncDisposable & {

@@ -38,6 +38,19 @@ describe.each(databaseKinds)('a summary on %s', (kind) => {
   const answered = (acceptedAt: string, verdict: string) =>
     ended(acceptedAt, 'completed', { verdict, answeredAt: new Date(acceptedAt) });
 
+  /** Calls that were over 6 s after their answer, and a moment later. */
+  async function shortAndLong(): Promise<readonly CallId[]> {
+    const answeredAt = new Date('2026-11-24T12:00:00Z');
+    const overAfter = (ms: number) => ({
+      answeredAt,
+      endedAt: new Date(answeredAt.getTime() + ms),
+    });
+    return [
+      await ended('2026-11-24T12:00:00Z', 'completed', overAfter(6_000)),
+      await ended('2026-11-24T12:00:00Z', 'completed', overAfter(6_001)),
+    ];
+  }
+
   async function settle(callIds: readonly CallId[]): Promise<void> {
     const settling = new Settling(database.pool, 'a', () => false, silentLogger);
     for (const callId of callIds) settling.settle(callId);
@@ -46,7 +59,7 @@ describe.each(databaseKinds)('a summary on %s', (kind) => {
 
   const sum = (from: string, to: string, scope: CallScope | AppScope = ofAccount, zone = 'UTC') =>
     summarizeCalls(database.pool, scope, {
-      ...{ from: new Date(from), to: new Date(to), timeZone: zone },
+      ...{ from: new Date(from), to: new Date(to), timeZone: zone, withQuarters: false },
     });
 
   test('counts calls whether they are settled or not, each once', async () => {
@@ -56,12 +69,13 @@ describe.each(databaseKinds)('a summary on %s', (kind) => {
       await answered('2026-11-24T09:00:00Z', 'amd_tone_detected'),
       await answered('2026-11-24T09:00:00Z', 'amd_no_speech_detected'),
       await ended('2026-11-24T23:59:59.999Z', 'busy'),
+      ...(await shortAndLong()),
     ];
     await store('2026-11-24T10:00:00Z');
     await store('2026-11-24T10:00:00Z', { state: 'answered', answeredAt: new Date() });
     const expected = {
-      ...{ accepted: 7, answered: 5, people: 1, machines: 2, minutes: 6 },
-      outcomes: { completed: 4, busy: 1 },
+      ...{ accepted: 9, answered: 7, short: 1, people: 1, machines: 2, minutes: 6.2 },
+      outcomes: { completed: 6, busy: 1 },
     };
     const day = ['2026-11-24T00:00:00Z', '2026-11-25T00:00:00Z'] as const;
 
@@ -71,7 +85,7 @@ describe.each(databaseKinds)('a summary on %s', (kind) => {
     await settle(calls);
     expect((await sum(...day)).total).toEqual(expected);
     expect((await sum('2026-11-24T08:15:00Z', '2026-11-24T09:00:00Z')).total).toEqual({
-      ...{ accepted: 1, answered: 1, people: 0, machines: 1, minutes: 1.5 },
+      ...{ accepted: 1, answered: 1, short: 0, people: 0, machines: 1, minutes: 1.5 },
       outcomes: { completed: 1 },
     });
   });
@@ -110,5 +124,27 @@ describe.each(databaseKinds)('a summary on %s', (kind) => {
     const ofBot = await sum(...period, { accountId: 'acme', botId: 'bot-2' });
     expect(ofBot.total).toMatchObject({ accepted: 2, outcomes: { 'no-answer': 1 } });
     expect((await sum(...period, { accountId: 'acme', botIds: [] })).total.accepted).toBe(0);
+  });
+
+  test('is by quarter of an hour on request, settled or not', async () => {
+    await settle([
+      await ended('2026-11-24T08:14:59.999Z', 'voicemail-left'),
+      await ended('2026-11-24T08:00:00Z', 'transferred', { botId: 'bot-2', trunk: null }),
+    ]);
+    await store('2026-11-24T08:15:00Z');
+    const period = { from: new Date('2026-11-24T00:00:00Z'), to: new Date('2026-11-25T00:00:00Z') };
+
+    const { quarters, total } = await summarizeCalls(database.pool, ofAccount, {
+      ...{ ...period, timeZone: 'Asia/Kolkata', withQuarters: true },
+    });
+
+    expect(quarters).toMatchObject([
+      {
+        ...{ from: '2026-11-24T08:00:00.000Z', accepted: 2 },
+        outcomes: { 'voicemail-left': 1, transferred: 1 },
+      },
+      { from: '2026-11-24T08:15:00.000Z', accepted: 1, outcomes: {} },
+    ]);
+    expect(total.accepted).toBe(3);
   });
 });

@@ -52,8 +52,8 @@ describe.each(databaseKinds)('calls by caller ID on %s', (kind) => {
       await ended('15550000003', 'blocked', { accountId: 'rival' }),
     ];
     const expected = [
-      { caller: '15550000002', accepted: 2, answered: 0, blocked: 1, blockedShare: 0.5 },
-      { caller: '15550000001', accepted: 3, answered: 1, blocked: 0, blockedShare: 0 },
+      { caller: '15550000002', accepted: 2, answered: 0, short: 0, blocked: 1, blockedShare: 0.5 },
+      { caller: '15550000001', accepted: 3, answered: 1, short: 1, blocked: 0, blockedShare: 0 },
     ];
 
     expect((await sum()).callers).toEqual(expected);
@@ -89,8 +89,8 @@ describe.each(databaseKinds)('calls by caller ID on %s', (kind) => {
 
   test('are bounded', async () => {
     await database.pool.query(
-      `insert into caller_totals (account_id, slot, caller, bot_id, calls, answered, blocked)
-       select 'acme', '2026-11-24T08:00:00Z', n::text, 'bot-1', 1, 0, 0 from generate_series(1, $1::integer) n`,
+      `insert into caller_totals (account_id, slot, caller, bot_id, calls, answered, short, blocked)
+       select 'acme', '2026-11-24T08:00:00Z', n::text, 'bot-1', 1, 0, 0, 0 from generate_series(1, $1::integer) n`,
       [maxCallers + 1],
     );
     const { callers, more } = await sum();

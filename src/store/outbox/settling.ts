@@ -10,7 +10,7 @@ import { acceptedSlot } from '../calls/call-slots.ts';
 import { fewRows } from '../few-rows.ts';
 import { recordedOutcome } from '../rules/campaign-outcomes.ts';
 import { settledCampaigns } from '../rules/campaigns.ts';
-import { calleeNumber, callerId, campaign } from '../schema/calls.ts';
+import { calleeNumber, callerId, campaign, isShort } from '../schema/calls.ts';
 
 const lingerMs = 250;
 /** We pause after a failure, because the database may be unreachable. */
@@ -62,27 +62,28 @@ with settled as (
   from settled
   on conflict do nothing
 ), by_caller as (
-  insert into caller_totals as known (account_id, slot, caller, bot_id, calls, answered, blocked)
+  insert into caller_totals as known (account_id, slot, caller, bot_id, calls, answered, short,
+    blocked)
   select account_id, ${acceptedSlot.text} as slot, caller, bot_id, count(*),
-    count(answered_at), count(*) filter (where outcome = 'blocked')
+    count(answered_at), count(*) filter (where ${isShort.text}), count(*) filter (where outcome = 'blocked')
   from settled
   group by 1, 2, 3, 4
   order by 1, 2, 3, 4
   on conflict (account_id, slot, caller, bot_id) do update set
     calls = known.calls + excluded.calls, answered = known.answered + excluded.answered,
-    blocked = known.blocked + excluded.blocked
+    short = known.short + excluded.short, blocked = known.blocked + excluded.blocked
 ), ${settledCampaigns}
 insert into call_totals as known (account_id, outcome, status, verdict, slot, bot_id, trunk,
-  calls, answered, talk_ms)
+  calls, answered, short, talk_ms)
 select account_id, coalesce(outcome, 'unknown') as outcome, status, coalesce(verdict, '') as verdict,
   ${acceptedSlot.text} as slot, bot_id, coalesce(trunk, '') as trunk, count(*), count(answered_at),
-  coalesce(sum(round(extract(epoch from greatest(ended_at - answered_at, interval '0')) * 1000)), 0)
+  count(*) filter (where ${isShort.text}), coalesce(sum(round(extract(epoch from greatest(ended_at - answered_at, interval '0')) * 1000)), 0)
 from settled
 group by 1, 2, 3, 4, 5, 6, 7
 order by 1, 2, 3, 4, 5, 6, 7
 on conflict (account_id, outcome, status, verdict, slot, bot_id, trunk) do update set
   calls = known.calls + excluded.calls, answered = known.answered + excluded.answered,
-  talk_ms = known.talk_ms + excluded.talk_ms`,
+  short = known.short + excluded.short, talk_ms = known.talk_ms + excluded.talk_ms`,
 } as const;
 
 /**

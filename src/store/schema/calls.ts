@@ -8,6 +8,12 @@ export const calleeNumber = sql`coalesce(request #>> '{target,number}', substrin
 /** The caller ID. Requests write the same number with and without `+`. */
 export const callerId = sql`coalesce(ltrim(request ->> 'caller', '+'), '')`;
 
+/**
+ * Whether a call was answered and over within 6 s, as an expression on `calls`. Carriers charge for
+ * a large share of such calls, and their analytics take it for a sign of a robocaller.
+ */
+export const isShort = sql`(answered_at is not null and ended_at - answered_at <= interval '6 seconds')`;
+
 /** The campaign of the request, as an expression on `calls` that has an index. */
 export const campaign = sql`(request ->> 'campaign')`;
 
@@ -130,6 +136,8 @@ create table call_totals (
   trunk text not null,
   calls integer not null,
   answered integer not null,
+  -- Answered and over within 6 s.
+  short integer not null,
   talk_ms bigint not null,
   primary key (account_id, outcome, status, verdict, slot, bot_id, trunk)
 ) with (fillfactor = 70);
@@ -147,6 +155,7 @@ create table caller_totals (
   bot_id text not null,
   calls integer not null,
   answered integer not null,
+  short integer not null,
   blocked integer not null,
   primary key (account_id, slot, caller, bot_id)
 ) with (fillfactor = 70);

@@ -54,9 +54,10 @@ update calls set idempotency_key = 'key-' || sid where call_id in (
   select call_id from calls where accepted_at > now() - interval '${days} days' order by accepted_at limit 1000)`;
 
 const totalsStatement = `
-insert into call_totals (account_id, outcome, status, verdict, slot, bot_id, trunk, calls, answered, talk_ms)
+insert into call_totals (account_id, outcome, status, verdict, slot, bot_id, trunk, calls, answered, short, talk_ms)
 select account_id, outcome, status, coalesce(verdict, ''), date_bin('15 minutes', accepted_at, timestamptz '2000-01-01 00:00:00+00'),
-  bot_id, trunk, count(*), count(answered_at), coalesce(sum(extract(epoch from ended_at - answered_at) * 1000), 0)
+  bot_id, trunk, count(*), count(answered_at), count(*) filter (where ended_at - answered_at <= interval '6 seconds'),
+  coalesce(sum(extract(epoch from ended_at - answered_at) * 1000), 0)
 from calls where end_published_at is not null group by 1, 2, 3, 4, 5, 6, 7`;
 
 export async function fillCalls(pool: Pool, { calls, bots }: Filling): Promise<void> {

@@ -42,7 +42,7 @@ describe.each(databaseKinds)('the totals of calls on %s', (kind) => {
   async function totals() {
     const { rows } = await rig.database.pool.query<Record<string, unknown>>(
       `select account_id, bot_id, trunk, to_char(slot at time zone 'UTC', 'HH24:MI') as slot, outcome, status, verdict,
-         calls, answered, talk_ms::integer from call_totals order by slot, outcome, verdict, bot_id`,
+         calls, answered, short, talk_ms::integer from call_totals order by slot, outcome, verdict, bot_id`,
     );
     return rows;
   }
@@ -64,15 +64,16 @@ describe.each(databaseKinds)('the totals of calls on %s', (kind) => {
 
     await settle('a', calls);
 
-    const unanswered = { status: 'failed', outcome: 'busy', verdict: '', answered: 0, talk_ms: 0 };
+    const unanswered = { status: 'failed', outcome: 'busy', verdict: '', answered: 0 };
+    const silent = { short: 0, talk_ms: 0 };
     expect(await totals()).toEqual([
-      { ...common, ...unanswered, calls: 1 },
-      { ...common, ...unanswered, bot_id: 'bot-2', trunk: '', calls: 1 },
+      { ...common, ...unanswered, ...silent, calls: 1 },
+      { ...common, ...unanswered, ...silent, bot_id: 'bot-2', trunk: '', calls: 1 },
       {
         ...{ ...common, status: 'completed', outcome: 'completed', verdict: 'amd_human_detected' },
-        ...{ calls: 2, answered: 2, talk_ms: 60_000 },
+        ...{ calls: 2, answered: 2, short: 0, talk_ms: 60_000 },
       },
-      { ...common, ...unanswered, slot: '10:15', calls: 1 },
+      { ...common, ...unanswered, ...silent, slot: '10:15', calls: 1 },
     ]);
   });
 
