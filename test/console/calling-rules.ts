@@ -128,7 +128,7 @@ async function refusedCall({ base, gateway }: Stage, page: Page): Promise<void> 
   await page.getByText('Not permitted: the number is suppressed').waitFor();
   await picture(page, 'call-not-permitted');
   await page.goto(`${base}/console#/calls`);
-  await page.locator('tr', { hasText: 'Not permitted: the number is suppressed' }).waitFor();
+  await page.locator('tr', { hasText: 'Not permitted: suppressed' }).waitFor();
   await picture(page, 'calls-not-permitted');
   say('a call that a rule ended says so');
 }
@@ -154,7 +154,7 @@ async function holdCampaign({ base, gateway }: Stage, page: Page): Promise<void>
   await page.goto(`${base}/console#/calls/${second.callId}`);
   await page.getByText('Waits: too many of the campaign’s calls were abandoned').waitFor();
   await page.goto(`${base}/console#/calls`);
-  await page.locator('tr', { hasText: 'Waits: too many' }).waitFor();
+  await page.locator('tr', { hasText: 'Held: too many abandoned' }).waitFor();
   await picture(page, 'calls-held');
   await page.goto(`${base}/console#/campaigns`);
   await page.locator('tr', { hasText: 'autumn / 1' }).getByText('held').waitFor();

@@ -5,9 +5,9 @@ import { api, onEvent } from './api.js';
 import { DialForm } from './dial-form.js';
 import { html } from './dom.js';
 import { amdWord, fullTime, numberOf, statusWord, timeOf } from './format.js';
-import { Empty, Lasting, Status, Title, Trouble } from './parts.js';
+import { Empty, Lasting, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
-import { refusalWords, waitWords } from './rule-words.js';
+import { ResultBadge } from './result-badge.js';
 import { filters } from './words.js';
 
 const pageSize = 50;
@@ -112,8 +112,8 @@ function CallTable({ calls }) {
     <caption class="hidden">Calls, newest first</caption>
     <thead>
       <tr>
-        <th scope="col">Accepted</th><th scope="col">To</th><th scope="col">Status</th><th scope="col" class="verdict">Picked up</th><th scope="col">Outcome</th>
-        <th scope="col" class="fault">At fault</th><th scope="col" class="number">Rang</th><th scope="col" class="number">Talked</th>
+        <th scope="col">Accepted</th><th scope="col">To</th><th scope="col">Result</th>
+        <th scope="col" class="number rang">Rang</th><th scope="col" class="number talked">Talked</th>
         <th scope="col" class="from">From</th><th scope="col" class="bot">Bot</th>
       </tr>
     </thead>
@@ -122,18 +122,17 @@ function CallTable({ calls }) {
 }
 
 function CallRow({ call }) {
+  const { callId, acceptedAt, ringingAt, answeredAt, endedAt } = call;
+  const address = `#/calls/${callId}`;
   const open = () => {
-    location.hash = `#/calls/${call.callId}`;
+    location.hash = address;
   };
   return html`<tr onClick=${open}>
-    <td class="time" title=${fullTime(call.acceptedAt)}>${timeOf(call.acceptedAt)}</td>
-    <td class="to"><a href=${`#/calls/${call.callId}`} onClick=${(event) => event.stopPropagation()}>${numberOf(call.target)}</a></td>
-    <td class="state"><${Status} call=${call} />${call.queuePosition !== undefined && html` <span class="faint" title="Position among the calls that wait for the same trunk">no. ${call.queuePosition}</span>`}${call.waitsFor && html` <span class="faint rule">${waitWords(call)}</span>`}</td>
-    <td class="verdict">${call.verdict === undefined ? '' : amdWord(call.verdict)}</td>
-    <td class="outcome">${call.verdict !== undefined && html`<span class="verdict-here">${amdWord(call.verdict)}${call.outcome === undefined ? '' : ' · '}</span>`}${refusalWords(call) ?? call.outcome ?? ''}${call.sipStatus !== undefined && call.outcome !== 'completed' ? html` <span class="faint">${call.sipStatus}</span>` : ''}${call.fault && html`<span class="fault-here faint"> · ${call.fault}</span>`}</td>
-    <td class="fault">${call.fault ?? ''}</td>
-    <td class="number rang"><${Lasting} from=${call.ringingAt} to=${call.answeredAt ?? call.endedAt} /></td>
-    <td class="number talked"><${Lasting} from=${call.answeredAt} to=${call.endedAt} /></td>
+    <td class="time" title=${fullTime(acceptedAt)}>${timeOf(acceptedAt)}</td>
+    <td class="to"><a href=${address} onClick=${(event) => event.stopPropagation()}>${numberOf(call.target)}</a></td>
+    <td class="state"><${ResultBadge} call=${call} /></td>
+    <td class="number rang"><${Lasting} from=${ringingAt} to=${answeredAt ?? endedAt} /></td>
+    <td class="number talked"><${Lasting} from=${answeredAt} to=${endedAt} /></td>
     <td class="from">${call.caller}</td>
     <td class="bot">${call.botId}</td>
   </tr>`;

@@ -9,15 +9,20 @@ export function Status({ call, isAnnounced }) {
   return html`<span class=${`status ${toneOf(call)}`} role=${isAnnounced ? 'status' : null}>${statusWord(call.status)}</span>`;
 }
 
-/** Shows how long something took, or has lasted so far, updated each second. */
-export function Lasting({ from, to }) {
-  const continues = from !== undefined && to === undefined;
+/** Renders a component again each second, as long as what it shows continues. */
+export function useSeconds(continues) {
   const [, setTicks] = useState(0);
   useEffect(() => {
     if (!continues) return undefined;
     const timer = setInterval(() => setTicks((ticks) => ticks + 1), 1_000);
     return () => clearInterval(timer);
   }, [continues]);
+}
+
+/** Shows how long something took, or has lasted so far, updated each second. */
+export function Lasting({ from, to }) {
+  const continues = from !== undefined && to === undefined;
+  useSeconds(continues);
   if (!continues) return duration(between(from, to));
   return secondsSoFar(gatewayNowMs() - Date.parse(from));
 }

@@ -11,8 +11,19 @@ export const ruleWords = {
   'abandoned-rate': 'too many of the campaign’s calls were abandoned',
 };
 
-const ruleWord = (rule) => ruleWords[rule] ?? rule;
-const untilWords = (until) => (until === undefined ? '' : ` until ${timeOf(until)}`);
+/** The same, for a badge. */
+export const briefRuleWords = {
+  suppressed: 'suppressed',
+  hours: 'outside hours',
+  attempts: 'called too often',
+  rest: 'reached recently',
+  'abandoned-rate': 'too many abandoned',
+};
+
+export const ruleWord = (rule) => ruleWords[rule] ?? rule;
+export const briefRule = (rule) => briefRuleWords[rule] ?? rule;
+export const untilWords = (until, preposition = 'until') =>
+  until === undefined ? '' : ` ${preposition} ${timeOf(until)}`;
 
 /** @returns undefined if no rule ended the call */
 export const refusalWords = ({ rule, notBefore }) =>

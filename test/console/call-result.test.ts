@@ -1,0 +1,245 @@
+// The one badge of a call: who picked up, and in words what became of it.
+
+import { describe, expect, test } from 'vitest';
+import { callFaults, callOutcomes, callStates } from '../../src/calls/contract/call-words.ts';
+import { amdEventNames } from '../../src/calls/detection/amd-event.ts';
+import { endsOfAllKinds, faultOf } from '../../src/calls/life/call-outcome.ts';
+import { ruleNames } from '../../src/calls/rules/rule-words.ts';
+
+type Result = {
+  readonly who: string;
+  readonly name: string;
+  readonly detail: string | undefined;
+  readonly words: string;
+  readonly explanation: string;
+  readonly isLive: boolean;
+};
+
+const { callResult, whoKinds } = (await import(
+  new URL('../../src/console/page/call-result.js', import.meta.url).href
+)) as {
+  readonly callResult: (call: object, nowMs?: number) => Result;
+  readonly whoKinds: readonly string[];
+};
+
+const acceptedAt = '2026-11-28T09:00:00.000Z';
+const ringingAt = '2026-11-28T09:00:01.000Z';
+const answeredAt = '2026-11-28T09:00:04.000Z';
+const endedAt = '2026-11-28T09:00:12.400Z';
+const nowMs = Date.parse('2026-11-28T09:01:16.000Z');
+
+const queued = { state: 'queued', status: 'queued', machineDetection: 'detect', acceptedAt };
+const up = { ...queued, state: 'answered', status: 'answered', ringingAt, answeredAt };
+const unanswered = { ...queued, state: 'ended', status: 'failed', ringingAt, endedAt };
+const ended = { ...up, state: 'ended', status: 'completed', endedAt, outcome: 'completed' };
+
+const person = { verdict: 'amd_human_detected', verdictReason: 'short-greeting' };
+const machine = { verdict: 'amd_machine_detected', verdictReason: 'long-greeting' };
+
+describe('a call in progress', () => {
+  test.each([
+    [queued, 'waiting', 'Queued', 'waits for its trunk'],
+    [{ ...queued, queuePosition: 3 }, 'waiting', 'Queued · no. 3', 'It is number 3 in the queue.'],
+    [{ ...queued, state: 'dialing', status: 'dialing' }, 'waiting', 'Dialing', 'dials the number'],
+    [
+      { ...queued, state: 'ringing', status: 'ringing', ringingAt },
+      ...['ringing', 'Ringing · 1:15', 'The phone rings.'],
+    ],
+    [up, 'unclear', 'Answered · 1:12', 'Detection has not decided yet'],
+    [{ ...up, machineDetection: 'disabled' }, 'unclear', 'Answered · 1:12', 'Detection is off.'],
+    [{ ...up, ...person }, 'person', 'Person · 1:12', 'A person picked up.'],
+    [{ ...up, ...machine }, 'machine', 'Machine · 1:12', 'A machine picked up.'],
+  ] as const)('%j', (call, who, words, explained) => {
+    const result = callResult(call, nowMs);
+
+    expect(result).toMatchObject({ who, words, isLive: words.includes('1:') });
+    expect(result.explanation).toContain(explained);
+  });
+
+  test.each([
+    ['suppressed', 'Held: suppressed', 'the number is suppressed'],
+    ['hours', 'Held: outside hours', 'outside the calling hours'],
+    ['attempts', 'Held: called too often', 'the number was called too often'],
+    ['rest', 'Held: reached recently', 'the number was reached too recently'],
+    ['abandoned-rate', 'Held: too many abandoned', 'campaign’s calls were abandoned'],
+  ])('that the rule %s holds', (rule, words, explained) => {
+    const result = callResult({ ...queued, waitsFor: { rule, until: endedAt } }, nowMs);
+
+    expect(result).toMatchObject({ who: 'held', words, detail: undefined, isLive: false });
+    expect(result.explanation).toContain(explained);
+    expect(result.explanation).toMatch(/It is checked again at .*\d\d:\d\d/);
+  });
+});
+
+describe('a call that was answered and has ended', () => {
+  const disconnect = { machineDetection: 'disconnect', outcome: 'machine' };
+  test.each([
+    [{ ...person }, 'person', 'Person · 8 s', 'A person picked up.'],
+    [{ ...machine }, 'machine', 'Machine · 8 s', 'A machine picked up.'],
+    [{ verdict: 'amd_tone_detected' }, 'machine', 'Machine · 8 s', 'as its beep showed'],
+    [{ ...machine, verdictReason: 'fax-tone' }, 'machine', 'Fax · 8 s', 'A fax machine picked up.'],
+    [
+      { ...machine, verdictReason: 'sit-tone' },
+      ...['machine', 'Network announcement · 8 s', 'An announcement of the telephone network'],
+    ],
+    [
+      { ...machine, verdictReason: 'call-screening' },
+      ...['machine', 'Call screening · 8 s', 'A call screener picked up.'],
+    ],
+    [{ verdict: 'amd_no_speech_detected' }, 'unclear', 'No speech · 8 s', 'nobody spoke'],
+    [{ verdict: 'amd_decision_timeout' }, 'unclear', 'Undecided · 8 s', 'did not become clear'],
+    [{ verdict: 'amd_error' }, 'unclear', 'Detection failed · 8 s', 'detection failed'],
+    [{}, 'unclear', 'Answered · 8 s', 'The call was answered.'],
+    [{ ...person, outcome: 'transferred' }, 'person', 'Person · transferred', 'to an agent'],
+    [{ outcome: 'transferred' }, 'unclear', 'Answered · transferred', 'to an agent'],
+    [
+      { ...machine, outcome: 'machine' },
+      'machine',
+      'Machine · no message left',
+      'without a message',
+    ],
+    [{ ...machine, ...disconnect }, 'machine', 'Machine · hung up', 'The gateway hung up'],
+    [
+      { ...machine, ...disconnect, verdictReason: 'fax-tone' },
+      ...['machine', 'Fax · hung up', 'The gateway hung up'],
+    ],
+    [
+      { ...machine, outcome: 'voicemail-left' },
+      ...['machine', 'Machine · message left', 'The message was left.'],
+    ],
+    [{ outcome: 'voicemail-left' }, 'machine', 'Machine · message left', 'The message was left.'],
+    [
+      { verdict: 'amd_no_speech_detected', outcome: 'voicemail-left' },
+      ...['machine', 'No speech · message left', 'The message was left.'],
+    ],
+    [
+      { ...person, outcome: 'gateway-failure', fault: 'gateway', reason: 'Gateway restarted' },
+      ...['failed', 'Gateway failed · 8 s', 'A person picked up.'],
+    ],
+    [
+      { outcome: 'bot-failure', fault: 'caller', reason: 'Bot unreachable' },
+      ...['failed', 'Bot failed · 8 s', 'Reason: Bot unreachable.'],
+    ],
+  ] as const)('%j', (more, who, words, explained) => {
+    const result = callResult({ ...ended, ...more });
+
+    expect(result).toMatchObject({ who, words, isLive: false });
+    expect(result.explanation).toContain(explained);
+  });
+
+  test.each([
+    [{ reasonCode: 'Caller-disconnected', reason: '200 OK' }, 'The callee hung up.'],
+    [{ reasonCode: 'Bot-disconnected' }, 'The bot or the application hung up.'],
+    [
+      { reasonCode: 'Gateway-disconnected', reason: 'Maximum call duration reached' },
+      'The gateway hung up. Reason: Maximum call duration reached.',
+    ],
+    [
+      { cause: { q850: 16 }, reason: '200 OK', sipStatus: 200 },
+      'The call ended. Reason: Q.850 cause 16.',
+    ],
+  ])('%j', (more, explained) => {
+    const { explanation } = callResult({ ...ended, ...person, ...more });
+
+    expect(explanation).toBe(`A person picked up. ${explained}`);
+  });
+});
+
+describe('a call that was not answered', () => {
+  test.each([
+    ['busy', {}, 'nobody', 'Busy', 'The line was busy.'],
+    ['declined', {}, 'nobody', 'Declined', 'The callee declined the call.'],
+    ['no-answer', {}, 'nobody', 'No answer', 'Nobody answered.'],
+    ['unavailable', {}, 'nobody', 'Unavailable', 'The phone could not be reached'],
+    ['invalid-number', {}, 'failed', 'No such number', 'the number does not exist'],
+    ['blocked', {}, 'failed', 'Blocked by carrier', 'A carrier’s filter blocked the call.'],
+    [
+      ...(['blocked', { block: { by: 'filter.example' } }, 'failed'] as const),
+      ...['Blocked by carrier', 'A filter blocked the call: filter.example.'],
+    ],
+    ['rejected', {}, 'failed', 'Rejected by carrier', 'The carrier refused the call.'],
+    ['rejected', { sipStatus: 407 }, 'failed', 'Trunk login refused', 'the trunk’s credentials'],
+    ['rejected', { sipStatus: 606 }, 'failed', 'Rejected by callee', 'The callee’s device refused'],
+    ['carrier-failure', {}, 'failed', 'Carrier failed', 'At fault: the carrier.'],
+    ['gateway-failure', {}, 'failed', 'Gateway failed', 'At fault: this gateway or its trunk.'],
+    ['bot-failure', {}, 'failed', 'Bot failed', 'At fault: the application'],
+    ['cancelled', {}, 'cancelled', 'Cancelled', 'The application cancelled the call'],
+    ['expired', {}, 'failed', 'Queued too long', 'No phone rang.'],
+    ['unknown', {}, 'failed', 'Outcome unknown', 'The phone may have rung.'],
+    ['not-permitted', {}, 'held', 'Not permitted', 'A calling rule forbids the call.'],
+    [
+      ...(['not-permitted', { rule: 'hours', notBefore: endedAt }, 'held'] as const),
+      ...['Not permitted: outside hours', 'outside the calling hours until '],
+    ],
+  ] as const)('%s %j', (outcome, more: object, who, words, explained) => {
+    const fault = faultOf({ outcome, ...more });
+    const result = callResult({ ...unanswered, outcome, fault, ...more });
+
+    expect(result).toMatchObject({ who, words, detail: undefined, isLive: false });
+    expect(result.explanation).toContain(explained);
+  });
+
+  test('is explained by the response of the carrier, its cause and who is at fault', () => {
+    const cause = { q850: 17, text: 'User busy' };
+    const busy = {
+      outcome: 'busy',
+      fault: 'callee',
+      sipStatus: 486,
+      reason: '486 Busy Here',
+      cause,
+    };
+
+    expect(callResult({ ...unanswered, ...busy }).explanation).toBe(
+      'The line was busy. The carrier’s response: 486 Busy Here, Q.850 cause 17 (User busy). At fault: the callee.',
+    );
+    const timeout = { outcome: 'no-answer', fault: 'callee', reason: 'Ring time-out' };
+    expect(callResult({ ...unanswered, ...timeout }).explanation).toBe(
+      'Nobody answered. Reason: Ring time-out. At fault: the callee.',
+    );
+  });
+});
+
+describe('whatever the API returns', () => {
+  const ends = endsOfAllKinds().flatMap((end) =>
+    [undefined, ...amdEventNames].map((verdict) => ({ ...end, fault: faultOf(end), verdict })),
+  );
+
+  test('has a colour, short words of its own and whole sentences', () => {
+    const progress = callStates.flatMap((state) =>
+      [undefined, ...amdEventNames].map((verdict) => ({ ...up, state, status: state, verdict })),
+    );
+    const held = ruleNames.flatMap((rule) => [
+      { ...queued, waitsFor: { rule, until: endedAt } },
+      { ...unanswered, outcome: 'not-permitted', rule },
+    ]);
+    const calls = [
+      ...progress,
+      ...held,
+      ...ends.flatMap((end) => [
+        { ...ended, ...end },
+        { ...unanswered, ...end },
+      ]),
+    ];
+    const faults = new Set(ends.map(({ fault }) => fault));
+    expect(faults).toEqual(new Set([undefined, ...callFaults]));
+    expect(new Set(ends.map(({ outcome }) => outcome))).toEqual(new Set(callOutcomes));
+    for (const call of calls) {
+      const { who, words, explanation } = callResult(call, nowMs);
+      expect(whoKinds).toContain(who);
+      expect(words).toMatch(/^[A-Z][A-Za-z:. ·0-9]{3,39}$/);
+      expect(explanation).toMatch(/^[A-Z].*\.$/);
+      expect(`${words} ${explanation}`).not.toMatch(/undefined|NaN|_|-[a-z]+-/);
+    }
+  });
+
+  test('from a newer gateway is shown as it is', () => {
+    expect(callResult({ ...unanswered, outcome: 'new-outcome' })).toMatchObject({
+      ...{ who: 'unclear', words: 'new-outcome', explanation: 'The call ended: new-outcome.' },
+    });
+    expect(callResult({ ...ended, verdict: 'amd_new', reasonCode: 'New' }).words).toBe(
+      'Answered · 8 s',
+    );
+    const waitsFor = { rule: 'new-rule', until: endedAt };
+    expect(callResult({ ...queued, waitsFor }).words).toBe('Held: new-rule');
+  });
+});
