@@ -9,7 +9,9 @@ import { createSessionStore } from '../console/session-store.ts';
 import { grantFor } from '../console/sessions.ts';
 import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import { detectionSummary } from '../interactions/detection-summary.ts';
-import { failingReceivers } from '../notifier/failing-receivers.ts';
+import { heldCalls } from '../interactions/held-calls.ts';
+import { trunkTotals } from '../interactions/trunk-totals.ts';
+import { failingReceivers, retryReceiver } from '../notifier/failing-receivers.ts';
 import { devAppId } from '../store/apps/dev-app-file.ts';
 import { trunkUse } from '../store/calls/trunk-use.ts';
 import { listNodes } from '../store/nodes.ts';
@@ -44,7 +46,11 @@ export function openConsole(
     sandboxNumbers:
       sip.sandbox === undefined ? [] : sandboxNumbers.map(({ number, name }) => ({ number, name })),
     receivers: (accountId) => failingReceivers(reads(accountId), accountId),
+    retryReceiver: (accountId, origin) =>
+      retryReceiver(storage.database.pool, { accountId, origin, now: clock.now() }),
+    held: (scope) => heldCalls(reads(scope.accountId), scope),
     trunks: async (accountId) => trunksOf(sip, await trunkUse(reads(accountId))),
+    trunkTotals: (accountId) => trunkTotals(reads(accountId), clock.now()),
     nodes: async (accountId) =>
       (await listNodes(reads(accountId))).map(({ ownerId, renewedAt, startedAt, ...node }) => ({
         ...node,
@@ -53,7 +59,7 @@ export function openConsole(
       })),
     servers: () => servers.watch.servers(),
     isDatabaseAway: () => servers.watch.facts().database.condition === 'away',
-    detection: (accountId) => detectionSummary(reads(accountId), clock.now()),
+    detection: (accountId) => detectionSummary(reads(accountId), clock.now(), accountId),
   });
 }
 

@@ -14,6 +14,7 @@ import { registerSuppressions } from '../api/rules/suppression-routes.ts';
 import type { RegisterRoutes } from '../api/server.ts';
 import { createClients } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
+import { type AccountSources, registerAccount } from './account-routes.ts';
 import { type Assets, loadAssets } from './assets.ts';
 import { type CaptureSources, registerCaptures } from './capture-routes.ts';
 import type { ListeningAddress } from './console-address.ts';
@@ -32,7 +33,8 @@ import {
   type SessionDependencies,
 } from './sessions.ts';
 
-export type ConsoleOptions = CaptureSources &
+export type ConsoleOptions = AccountSources &
+  CaptureSources &
   OperateSources &
   ServerSources & {
     readonly sessions: SessionStore;
@@ -89,6 +91,7 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
         registerRecordings(scope, { services, clients });
         registerRecordingMetadata(scope, { services, clients });
         registerCaptures(scope, { services, clients, sources: options });
+        registerAccount(scope, { services, clients, sources: options });
         registerOperate(scope, { clients, sources: options });
         registerServers(scope, { reader, sources: options });
         done();

@@ -2,8 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createEndpointStore } from '../../src/notifier/endpoint-store.ts';
 import { type EndpointAlert, EndpointWatch } from '../../src/notifier/endpoint-watch.ts';
+import { failingReceivers, retryReceiver } from '../../src/notifier/failing-receivers.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 import { forSuite } from '../support/opened.ts';
+import { insertRows } from '../support/tables.ts';
 
 const minuteMs = 60_000;
 const endpoint = { accountId: 'acme', appId: 'app-1', origin: 'https://hooks.example' };
@@ -147,5 +149,35 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     await node.check();
     await node.check();
     expect(told()).toEqual([['app-1', 'endpoint-failing']]);
+  });
+
+  test('are listed with the calls that wait for them, which can be made due', async () => {
+    const node = startNode();
+    fail(node, 2);
+    await node.report();
+    const lane = (callId: string, minute: number, changes = {}) => ({
+      ...{ callId, day: '2026-11-20', accountId: 'acme', origin: endpoint.origin, ...changes },
+      nextAttemptAt: new Date(nowMs + minute * minuteMs),
+    });
+    await insertRows(database.pool, 'notification_lanes', [
+      lane('call-1', 10),
+      lane('call-2', 5),
+      lane('call-3', -1),
+      lane('call-4', 5, { accountId: 'rival' }),
+      lane('call-5', 5, { origin: 'https://other.example' }),
+    ]);
+    const list = () => failingReceivers(database.pool, 'acme');
+    const listed = { appId: 'app-1', origin: endpoint.origin, failures: 2, waitingCalls: 3 };
+    expect(await list()).toMatchObject([{ ...listed, nextAttemptAt: '2026-11-19T23:59:00.000Z' }]);
+    expect(await failingReceivers(database.pool, 'rival')).toEqual([]);
+
+    const { accountId, origin } = endpoint;
+    const retry = { accountId, origin, now: new Date(nowMs) };
+    expect(await retryReceiver(database.pool, retry)).toBe(2);
+    const { rows } = await database.pool.query<{ call_id: string }>(
+      'select call_id from notification_lanes where next_attempt_at <= $1 order by call_id',
+      [retry.now],
+    );
+    expect(rows.map((row) => row.call_id)).toEqual(['call-1', 'call-2', 'call-3']);
   });
 });
