@@ -279,7 +279,14 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
     const { body } = await gateway.dialer.list('/callers');
     const { callers } = body as { readonly callers: readonly { readonly caller: string }[] };
     expect(callers[0]).toEqual({
-      ...{ caller: '12125550142', accepted: 20, answered: 0, blocked: 20, blockedShare: 1 },
+      ...{
+        caller: '12125550142',
+        accepted: 20,
+        answered: 0,
+        short: 0,
+        blocked: 20,
+        blockedShare: 1,
+      },
     });
   });
 

@@ -44,18 +44,10 @@ export async function removeKey(
 export async function getRecording(
   context: CliContext,
   text: string,
-  { app: named, out }: GetOptions,
+  { app, out }: GetOptions,
 ): Promise<void> {
-  await using app = await openTokens(context, named);
-  const { httpUrl } = await requireGateway(context);
-  const overview = createGatewayClient(httpUrl, app.tokens).overview();
-  const { botId, callId } = await overview.call(await findCallId(overview, text));
-  const url = `${httpUrl}/api/public/bot/${botId}/calls/${callId}/recording`;
-  const response = await fetch(url, { headers: { auth: await app.tokens(60) } });
-  if (!response.ok || response.body === null) {
-    const { detail } = (await response.json()) as { readonly detail?: string };
-    throw new CliError(detail ?? `the gateway responded with ${response.status}`);
-  }
+  const response = await requestRecording(context, text, app, 'GET');
+  if (response.body === null) throw new CliError('the gateway sent no recording');
   const part = `${out}.part`;
   try {
     const file = createWriteStream(part, { mode: 0o600 });
@@ -67,6 +59,33 @@ export async function getRecording(
   }
   const key = response.headers.get('offhook-key');
   context.print(key === null ? out : `${out} (encrypted for ${key})`);
+}
+
+export async function deleteRecording(
+  context: CliContext,
+  text: string,
+  app: string | undefined,
+): Promise<void> {
+  await requestRecording(context, text, app, 'DELETE');
+  context.print(`deleted the recording of ${text}`);
+}
+
+/** @throws CliError with the gateway's reason, unless the response is a success */
+async function requestRecording(
+  context: CliContext,
+  text: string,
+  named: string | undefined,
+  method: 'GET' | 'DELETE',
+): Promise<Response> {
+  await using app = await openTokens(context, named);
+  const { httpUrl } = await requireGateway(context);
+  const overview = createGatewayClient(httpUrl, app.tokens).overview();
+  const { botId, callId } = await overview.call(await findCallId(overview, text));
+  const url = `${httpUrl}/api/public/bot/${botId}/calls/${callId}/recording`;
+  const response = await fetch(url, { method, headers: { auth: await app.tokens(60) } });
+  if (response.ok) return response;
+  const { detail } = (await response.json()) as { readonly detail?: string };
+  throw new CliError(detail ?? `the gateway responded with ${response.status}`);
 }
 
 export async function decryptRecording(

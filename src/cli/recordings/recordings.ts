@@ -31,7 +31,7 @@ export function addRecordingCommands(program: Command, createContext: () => CliC
     .action(async (name: string, options: { readonly account: string }) => {
       await (await commands()).removeKey(createContext(), name, options.account);
     });
-  const recording = program.command('recording').description('read recordings of calls');
+  const recording = program.command('recording').description('read and delete recordings of calls');
   recording
     .command('get <callId>')
     .description('write the recording of a call to a file')
@@ -39,6 +39,13 @@ export function addRecordingCommands(program: Command, createContext: () => CliC
     .option('--app <id>', 'app to act as (default: the dev app)')
     .action(async (callId: string, options: GetOptions) => {
       await (await commands()).getRecording(createContext(), callId, options);
+    });
+  recording
+    .command('delete <callId>')
+    .description('remove the recording of a call from the store')
+    .option('--app <id>', 'app to act as (default: the dev app)')
+    .action(async (callId: string, { app }: { readonly app?: string }) => {
+      await (await commands()).deleteRecording(createContext(), callId, app);
     });
   recording
     .command('decrypt <file>')
