@@ -256,6 +256,8 @@ export class RuledTraffic {
       }
       return 'answered';
     }
+    // While no gateway could be reached, the suppression's end has passed.
+    if (answer.status === 400 && suppressedUntil <= Date.now()) return 'not-sent';
     if (answer.status === 400) throw new Error(JSON.stringify(answer.body));
     await pause(lastEffectMs);
     return 'over';
