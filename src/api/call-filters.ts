@@ -73,6 +73,16 @@ function checkDay(query: PeriodQuery, context: z.RefinementCtx): void {
   }
 }
 
+/** The filters that lists and summaries share. */
+const resultMembers = {
+  status: z
+    .enum(interactionStatuses)
+    .optional()
+    .describe('value of the Status column of the interactions view'),
+  outcome: z.enum(callOutcomes).optional(),
+  verdict: z.enum(amdEventNames).optional().describe('the result of detection'),
+};
+
 export const maxPageCalls = 200;
 const defaultPageCalls = 50;
 
@@ -93,13 +103,8 @@ export const listQuery = z
       .enum(['json', 'csv'])
       .optional()
       .describe('the format of the response; takes precedence over `Accept`'),
-    status: z
-      .enum(interactionStatuses)
-      .optional()
-      .describe('value of the Status column of the interactions view'),
+    ...resultMembers,
     state: z.enum(callStates).optional(),
-    outcome: z.enum(callOutcomes).optional(),
-    verdict: z.enum(amdEventNames).optional().describe('the result of detection'),
     number: z
       .string()
       .max(64)
@@ -226,6 +231,7 @@ const maxQuartersDays = 8;
 export const summaryQuery = z
   .strictObject({
     ...totalsMembers,
+    ...resultMembers,
     quarters: z
       .enum(['true', 'false'])
       .optional()
@@ -243,7 +249,13 @@ export const callersQuery = z
   .superRefine((query, context) => checkTotals(query, context, maxCallersDays));
 
 export function toSummaryRequest(query: z.output<typeof summaryQuery>, now: Date): SummaryRequest {
-  return { ...toSummaryPeriod(query, now), withQuarters: query.quarters === 'true' };
+  const { outcome, status, verdict } = query;
+  const filter = {
+    ...(outcome === undefined ? {} : { outcome }),
+    ...(status === undefined ? {} : { status }),
+    ...(verdict === undefined ? {} : { verdict }),
+  };
+  return { ...toSummaryPeriod(query, now), filter, withQuarters: query.quarters === 'true' };
 }
 
 export function toSummaryPeriod(query: z.output<typeof callersQuery>, now: Date): SummaryPeriod {

@@ -47,7 +47,7 @@ const listDescription =
   'A request searches a bounded number of calls, so `nextCursor` is what says whether the list goes on, not the number of calls. `searched` names the period. With `Accept: text/csv` or `format=csv`, the response is a CSV file of the whole list, up to 100,000 calls or one minute of searching. If it stops there, its last line is `# nextCursor=` and the cursor.';
 
 const summaryDescription =
-  'The gateway keeps these totals as calls end, so a summary costs the same however many calls there are. `from` and `to` must be quarters of an hour, at most 92 days apart. Without them, and without `day`, the summary is of today. `quarters=true` adds each quarter of an hour, for at most 8 days: every time zone begins its hours and days on one. Totals are kept for 400 days.';
+  'The gateway keeps these totals as calls end, so a summary costs the same however many calls there are. `from` and `to` must be quarters of an hour, at most 92 days apart. Without them, and without `day`, the summary is of today. `quarters=true` adds each quarter of an hour, for at most 8 days: every time zone begins its hours and days on one. With `outcome`, `verdict` or `status`, only these calls are counted. Totals are kept for 400 days.';
 
 const callersDescription =
   'The share of a caller ID’s calls that carriers blocked shows the number’s reputation. `from` and `to` must be quarters of an hour, at most 31 days apart. Without them, and without `day`, the response is about today. These totals are kept for 31 days.';

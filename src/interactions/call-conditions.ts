@@ -54,7 +54,7 @@ export function otherConditions({
   outcome,
   verdict,
   metadata = {},
-}: CallFilter): readonly Sql[] {
+}: Omit<CallFilter, 'limit'>): readonly Sql[] {
   return [
     ...(status === undefined ? [] : [sql`status = ${status}`]),
     ...(state === undefined ? [] : [sql`state = ${state}`]),

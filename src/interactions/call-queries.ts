@@ -143,7 +143,11 @@ export type SummaryPeriod = {
   readonly timeZone: string;
 };
 
+/** Counts only the calls with this outcome, this status or this current verdict. */
+export type SummaryFilter = Pick<CallFilter, 'outcome' | 'status' | 'verdict'>;
+
 export type SummaryRequest = SummaryPeriod & {
+  readonly filter: SummaryFilter;
   /** Whether the summary has each quarter of an hour, too. */
   readonly withQuarters: boolean;
 };

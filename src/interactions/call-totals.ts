@@ -7,13 +7,14 @@ import { beginningOfDay, dayAfter, dayAt, type LocalDay } from '../lib/local-day
 import { acceptedSlot } from '../store/calls/call-slots.ts';
 import type { Queries } from '../store/queries.ts';
 import { isShort } from '../store/schema/calls.ts';
-import { sql } from '../store/sql.ts';
-import { inScope, isUnsettled } from './call-conditions.ts';
+import { all, type Sql, sql } from '../store/sql.ts';
+import { inScope, isUnsettled, otherConditions } from './call-conditions.ts';
 import type {
   AppScope,
   CallCounts,
   CallScope,
   CallsSummary,
+  SummaryFilter,
   SummaryRequest,
 } from './call-queries.ts';
 
@@ -35,21 +36,22 @@ type Row = {
 export async function summarizeCalls(
   queries: Queries,
   scope: CallScope | AppScope,
-  { from, to, timeZone, withQuarters }: SummaryRequest,
+  { from, to, timeZone, filter, withQuarters }: SummaryRequest,
 ): Promise<CallsSummary> {
   const days = daysIn(from, to, timeZone);
   const beginnings = days.map((day) => beginningOfDay(day, timeZone).toISOString());
   const { rows } = await queries.query<Row>(sql`
     with counted as (
       select bot_id, trunk, slot, outcome, verdict, calls, answered, short, talk_ms from call_totals
-      where ${inScope(scope)} and slot >= ${from} and slot < ${to}
+      where ${all([inScope(scope), ...totalsConditions(filter)])} and slot >= ${from} and slot < ${to}
       union all
       select bot_id, coalesce(trunk, ''), ${acceptedSlot}, coalesce(outcome, ''), coalesce(verdict, ''),
         1, case when answered_at is null then 0 else 1 end,
         case when ${isShort} then 1 else 0 end,
         coalesce(round(extract(epoch from greatest(ended_at - answered_at, interval '0')) * 1000), 0)::bigint
       from calls
-      where ${isUnsettled} and ${inScope(scope)} and accepted_at >= ${from} and accepted_at < ${to}
+      where ${all([isUnsettled, inScope(scope), ...otherConditions(filter)])}
+        and accepted_at >= ${from} and accepted_at < ${to}
     ), cube as materialized (
       select bot_id, trunk, width_bucket(slot, ${beginnings}::timestamptz[]) as day,
         ${withQuarters ? sql`slot` : sql`null::timestamptz`} as quarter, outcome, verdict,
@@ -77,6 +79,15 @@ export async function summarizeCalls(
     days: days.map((day, index) => ({ day, ...(byDay.get(String(index + 1)) ?? countsOf([])) })),
     ...(withQuarters ? { quarters: inOrder(named('quarter')) } : {}),
   };
+}
+
+/** The filter as conditions on the totals, which have the same columns as the list's filters. */
+function totalsConditions({ outcome, status, verdict }: SummaryFilter): readonly Sql[] {
+  return [
+    ...(outcome === undefined ? [] : [sql`outcome = ${outcome}`]),
+    ...(status === undefined ? [] : [sql`status = ${status}`]),
+    ...(verdict === undefined ? [] : [sql`verdict = ${verdict}`]),
+  ];
 }
 
 function daysIn(from: Date, to: Date, timeZone: string): readonly LocalDay[] {

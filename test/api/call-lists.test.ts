@@ -122,19 +122,27 @@ describe.each(lists)('GET %s/summary', (path) => {
   test('is of a day in its zone, or of a period', async () => {
     await ask(`${path}/summary?day=2026-11-24&timeZone=Europe/Berlin`);
     await ask(`${path}/summary?from=2026-11-17T00:00:00Z&to=2026-11-24T08:15:00Z&quarters=true`);
+    await ask(`${path}/summary?day=2026-11-24&outcome=completed&verdict=amd_human_detected`);
 
     expect(harness.summarized.map(({ period }) => period)).toEqual([
       {
         from: new Date('2026-11-23T23:00:00Z'),
         to: new Date('2026-11-24T23:00:00Z'),
-        timeZone: 'Europe/Berlin',
+        ...{ timeZone: 'Europe/Berlin', filter: {} },
         withQuarters: false,
       },
       {
         from: new Date('2026-11-17T00:00:00Z'),
         to: new Date('2026-11-24T08:15:00Z'),
-        timeZone: 'UTC',
+        ...{ timeZone: 'UTC', filter: {} },
         withQuarters: true,
+      },
+      {
+        from: new Date('2026-11-24T00:00:00Z'),
+        to: new Date('2026-11-25T00:00:00Z'),
+        timeZone: 'UTC',
+        filter: { outcome: 'completed', verdict: 'amd_human_detected' },
+        withQuarters: false,
       },
     ]);
   });
@@ -164,7 +172,7 @@ describe.each(lists)('GET %s/summary', (path) => {
     ['from=2026-01-01T00:00:00Z&to=2026-11-25T00:00:00Z', 'to'],
     ['from=2026-11-10T00:00:00Z&to=2026-11-24T00:00:00Z&quarters=true', 'to'],
     ['quarters=yes', 'quarters'],
-    ['outcome=busy', 'outcome'],
+    ['outcome=engaged', 'outcome'],
   ])('?%s is a 400 that names %s', async (query, member) => {
     const response = await ask(`${path}/summary?${query}`);
 

@@ -59,7 +59,13 @@ describe.each(databaseKinds)('a summary on %s', (kind) => {
 
   const sum = (from: string, to: string, scope: CallScope | AppScope = ofAccount, zone = 'UTC') =>
     summarizeCalls(database.pool, scope, {
-      ...{ from: new Date(from), to: new Date(to), timeZone: zone, withQuarters: false },
+      ...{
+        from: new Date(from),
+        to: new Date(to),
+        timeZone: zone,
+        filter: {},
+        withQuarters: false,
+      },
     });
 
   test('counts calls whether they are settled or not, each once', async () => {
@@ -126,6 +132,31 @@ describe.each(databaseKinds)('a summary on %s', (kind) => {
     expect((await sum(...period, { accountId: 'acme', botIds: [] })).total.accepted).toBe(0);
   });
 
+  test.each([
+    [{ outcome: 'completed' }, 2],
+    [{ status: 'failed' }, 1],
+    [{ status: 'queued' }, 1],
+    [{ verdict: 'amd_machine_detected' }, 1],
+    [{ outcome: 'completed', verdict: 'amd_human_detected' }, 1],
+    [{ outcome: 'busy', verdict: 'amd_human_detected' }, 0],
+  ] as const)('has only the calls that match %j, settled or not', async (filter, expected) => {
+    const calls = [
+      await answered('2026-11-24T08:00:00Z', 'amd_human_detected'),
+      await answered('2026-11-24T08:20:00Z', 'amd_machine_detected'),
+      await ended('2026-11-24T09:00:00Z', 'busy', { status: 'failed' }),
+    ];
+    await store('2026-11-24T10:00:00Z');
+    const period = { from: new Date('2026-11-24T00:00:00Z'), to: new Date('2026-11-25T00:00:00Z') };
+    const count = async () => {
+      const request = { ...period, timeZone: 'UTC', filter, withQuarters: false };
+      return (await summarizeCalls(database.pool, ofAccount, request)).total.accepted;
+    };
+
+    expect(await count()).toBe(expected);
+    await settle(calls);
+    expect(await count()).toBe(expected);
+  });
+
   test('is by quarter of an hour on request, settled or not', async () => {
     await settle([
       await ended('2026-11-24T08:14:59.999Z', 'voicemail-left'),
@@ -135,7 +166,7 @@ describe.each(databaseKinds)('a summary on %s', (kind) => {
     const period = { from: new Date('2026-11-24T00:00:00Z'), to: new Date('2026-11-25T00:00:00Z') };
 
     const { quarters, total } = await summarizeCalls(database.pool, ofAccount, {
-      ...{ ...period, timeZone: 'Asia/Kolkata', withQuarters: true },
+      ...{ ...period, timeZone: 'Asia/Kolkata', filter: {}, withQuarters: true },
     });
 
     expect(quarters).toMatchObject([
