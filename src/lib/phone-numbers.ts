@@ -99,6 +99,39 @@ function sharedPlanOf(countries: readonly CountryCode[]): SharedPlan {
   };
 }
 
+/** Groups of digits: a number that matches `pattern`, and `leading` at its start, is so written. */
+export type NumberFormat = readonly [pattern: string, groups: string, leading?: string];
+
+/** As with `ParsingPlan`, a test compares the results. */
+type FormattingPlan = NumberingPlan & {
+  formats(): readonly {
+    pattern(): string;
+    internationalFormat(): string;
+    leadingDigitsPatterns(): readonly string[];
+  }[];
+};
+
+/**
+ * Returns how numbers are written after their calling code, by calling code, for a page that can't
+ * load the whole library. The first format that matches a number is the one to use.
+ */
+export function internationalFormats(): Readonly<Record<string, readonly NumberFormat[]>> {
+  // The countries of a calling code share the formats of its main country.
+  const codes = getCountries().map((country) => [getCountryCallingCode(country), country] as const);
+  return Object.fromEntries(codes.map(([code, country]) => [code, formatsIn(country)]));
+}
+
+function formatsIn(country: CountryCode): readonly NumberFormat[] {
+  const metadata = new Metadata();
+  metadata.selectNumberingPlan(country);
+  return (metadata.numberingPlan as FormattingPlan).formats().map((format) => {
+    const [pattern, groups] = [format.pattern(), format.internationalFormat()];
+    // The last pattern is the most detailed one.
+    const leading = format.leadingDigitsPatterns().at(-1);
+    return leading === undefined ? [pattern, groups] : [pattern, groups, leading];
+  });
+}
+
 /** Accepts a complete E.164 number, without the `+`, if its range is assigned. */
 export function isAssigned(digits: string): boolean {
   const number = parsePhoneNumberFromString(`+${digits}`);

@@ -65,7 +65,8 @@ describe('a call in progress', () => {
   ])('that the rule %s holds', (rule, words, explained) => {
     const result = callResult({ ...queued, waitsFor: { rule, until: endedAt } }, nowMs);
 
-    expect(result).toMatchObject({ who: 'held', words, detail: undefined, isLive: false });
+    expect(result).toMatchObject({ who: 'held', name: words, isLive: false });
+    expect(result.words).toMatch(/ · until .*\d\d:\d\d/);
     expect(result.explanation).toContain(explained);
     expect(result.explanation).toMatch(/It is checked again at .*\d\d:\d\d/);
   });
@@ -226,7 +227,7 @@ describe('whatever the API returns', () => {
     for (const call of calls) {
       const { who, words, explanation } = callResult(call, nowMs);
       expect(whoKinds).toContain(who);
-      expect(words).toMatch(/^[A-Z][A-Za-z:. ·0-9]{3,39}$/);
+      expect(words).toMatch(/^[A-Z][A-Za-z:. ·0-9]{3,50}$/);
       expect(explanation).toMatch(/^[A-Z].*\.$/);
       expect(`${words} ${explanation}`).not.toMatch(/undefined|NaN|_|-[a-z]+-/);
     }
@@ -240,6 +241,6 @@ describe('whatever the API returns', () => {
       'Answered · 8 s',
     );
     const waitsFor = { rule: 'new-rule', until: endedAt };
-    expect(callResult({ ...queued, waitsFor }).words).toBe('Held: new-rule');
+    expect(callResult({ ...queued, waitsFor }).name).toBe('Held: new-rule');
   });
 });

@@ -21,6 +21,8 @@ export async function setRules(stage: Stage): Promise<void> {
 }
 
 const number = '+12025550130';
+/** As the pages write it. */
+const written = '+1 202 555 0130';
 
 async function writeRuleSet({ base }: Stage, page: Page): Promise<void> {
   await page.goto(`${base}/console#/rules`);
@@ -104,13 +106,13 @@ async function suppressNumber({ base }: Stage, page: Page): Promise<void> {
   await picture(page, 'suppressions-empty');
   await page.getByLabel('Number').fill('+1 (202) 555-0130');
   await page.getByRole('button', { name: 'Look up' }).click();
-  await page.getByText(`${number} is not suppressed.`).waitFor();
+  await page.getByText(`${written} is not suppressed.`).waitFor();
   await page.getByLabel('Source').fill(markup.slice(0, 60));
   await page.getByRole('button', { name: 'Suppress' }).click();
-  await page.getByText(`${number} is suppressed. No call to it rings.`).waitFor();
-  await page.locator('tr', { hasText: number }).getByText('<img src=x').waitFor();
+  await page.getByText(`${written} is suppressed. No call to it rings.`).waitFor();
+  await page.locator('tr', { hasText: written }).getByText('<img src=x').waitFor();
   await page.getByRole('button', { name: 'Look up' }).click();
-  await page.getByText(`${number} is suppressed: opt-out, from <img src=x`).waitFor();
+  await page.getByText(`${written} is suppressed: Opt-out, from <img src=x`).waitFor();
   await page.getByLabel('Number').fill('202 555 0131');
   await page.getByRole('button', { name: 'Suppress' }).click();
   await page.getByRole('alert').getByText('write +1 202 555 0131').waitFor();

@@ -83,8 +83,8 @@ async function watchCallOf(there: GatewayProcess, page: Page, here: GatewayProce
   const { callId } = await there.dialer.dial({
     ...{ target, trunk: 'sandbox', machineDetection: 'detect' },
   });
-  const row = page.locator('.calls tbody tr', { hasText: '12025550102' });
-  await row.getByText('Answered').waitFor();
+  const row = page.locator('.calls tbody tr', { hasText: '+1 202 555 0102' });
+  await row.getByText('Person', { exact: true }).waitFor();
   await page.goto(`${baseOf(here)}/console#/calls/${callId}`);
   await page.getByText('200 OK (INVITE) + SDP').waitFor();
   await page.locator('.mark', { hasText: 'Person' }).waitFor();

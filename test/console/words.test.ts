@@ -3,11 +3,13 @@ import { callOutcomes, interactionStatuses } from '../../src/calls/contract/call
 import { amdVerdicts } from '../../src/calls/detection/amd-event.ts';
 import { ruleNames } from '../../src/calls/rules/rule-words.ts';
 import { suppressionReasons } from '../../src/calls/rules/suppression.ts';
+import { ruleSetSchema } from '../../src/rules/rule-set.ts';
 
 test('the filters offer every status, outcome and verdict of calls', async () => {
   const page = new URL('../../src/console/page/words.js', import.meta.url).href;
-  const { filters } = (await import(page)) as {
+  const { filters, results } = (await import(page)) as {
     readonly filters: { readonly verdict: readonly string[] };
+    readonly results: Readonly<Record<string, Readonly<Record<string, string>>>>;
   };
 
   expect(filters).toEqual({
@@ -15,6 +17,10 @@ test('the filters offer every status, outcome and verdict of calls', async () =>
     outcome: [...callOutcomes],
     verdict: filters.verdict,
   });
+  const offered = Object.values(results).flatMap((group) => Object.keys(group));
+  expect(offered.toSorted()).toEqual(
+    [...new Set([...interactionStatuses, ...callOutcomes])].toSorted(),
+  );
   const ofCalls = [...amdVerdicts, 'amd_tone_detected'];
   expect(new Set(filters.verdict)).toEqual(new Set(ofCalls));
 });
@@ -31,14 +37,20 @@ test('a notification is named by its event, verdict or status', async () => {
   expect(notificationName({ status: 'Event', event: { type: 'dtmf' } })).toBe('dtmf');
 });
 
-test('the page has words for every calling rule and offers every reason of a suppression', async () => {
+test('the page has words for every calling rule and member of a rule set, and offers every reason of a suppression', async () => {
   const load = async (name: string): Promise<unknown> =>
     await import(new URL(`../../src/console/page/${name}`, import.meta.url).href);
-  const { ruleWords } = (await load('rule-words.js')) as { readonly ruleWords: object };
-  const { suppressionReasons: offered } = (await load('words.js')) as {
-    readonly suppressionReasons: readonly string[];
+  const { ruleWords, briefRuleWords, memberWords } = (await load('rule-words.js')) as {
+    readonly ruleWords: object;
+    readonly briefRuleWords: object;
+    readonly memberWords: object;
+  };
+  const { suppressionReasonWords } = (await load('words.js')) as {
+    readonly suppressionReasonWords: object;
   };
 
   expect(Object.keys(ruleWords)).toEqual([...ruleNames]);
-  expect(offered).toEqual([...suppressionReasons]);
+  expect(Object.keys(briefRuleWords)).toEqual([...ruleNames]);
+  expect(Object.keys(memberWords)).toEqual(Object.keys(ruleSetSchema.shape));
+  expect(Object.keys(suppressionReasonWords)).toEqual([...suppressionReasons]);
 });

@@ -96,17 +96,19 @@ const suppressionPath = (number) => `api/public/suppressions/${encodeURIComponen
 /** The most requests for one page of calls. Each of them searches for a fraction of a second. */
 const maxSearches = 20;
 
-const readCalls = (query) => ask(`api/public/calls?${new URLSearchParams(query)}`);
+/** The path of all the app's calls, or of a bot's. */
+const callsPath = (botId) => (botId === undefined ? 'api/public/calls' : `${botPath(botId)}/calls`);
+const readCalls = (query, botId) => ask(`${callsPath(botId)}?${new URLSearchParams(query)}`);
 
 /**
  * Reads a page of calls. A request only searches a part of the calls, so it may find nothing and
  * return a cursor. The page then continues the search, but not forever.
  */
-async function searchCalls(query) {
-  let page = await readCalls(query);
+async function searchCalls(query, botId) {
+  let page = await readCalls(query, botId);
   for (let searches = 1; searches < maxSearches; searches += 1) {
     if (page.calls.length > 0 || page.nextCursor === undefined) break;
-    page = await readCalls({ ...query, cursor: page.nextCursor });
+    page = await readCalls({ ...query, cursor: page.nextCursor }, botId);
   }
   return page;
 }
@@ -117,8 +119,9 @@ export const recordingAddress = (call) => `console/${recordingPath(call)}`;
 export const api = {
   calls: searchCalls,
   /** The address of a list of calls as a CSV file. */
-  csvOfCalls: (query) =>
-    `console/api/public/calls?${new URLSearchParams({ ...query, format: 'csv' })}`,
+  csvOfCalls: (query, botId) =>
+    `console/${callsPath(botId)}?${new URLSearchParams({ ...query, format: 'csv' })}`,
+  summary: (query, botId) => ask(`${callsPath(botId)}/summary?${new URLSearchParams(query)}`),
   call: (callId) => ask(`api/public/calls/${encodeURIComponent(callId)}`),
   capture: (callId) => ask(`api/calls/${encodeURIComponent(callId)}/capture`),
   notifications: (botId, callId) =>

@@ -170,12 +170,13 @@ function SignedIn() {
     openEvents();
     return closeEvents;
   }, []);
-  const [path, id] = place.value.split('?')[0].split('/');
+  const [address, query = ''] = place.value.split(/\?(.*)/s);
+  const [path, id] = address.split('/');
   const found = visiblePages().find((page) => page.path === path) ?? visiblePages()[0];
   if (id !== undefined && found.one !== undefined) {
     return html`<${Frame} current=${found.path}><${found.one} key=${id} id=${decoded(id)} /></${Frame}>`;
   }
-  return html`<${Frame} current=${found.path}><${found.page} key=${found.path} /></${Frame}>`;
+  return html`<${Frame} current=${found.path}><${found.page} key=${found.path} query=${query} /></${Frame}>`;
 }
 
 /** An address that was typed may contain anything. */

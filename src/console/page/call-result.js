@@ -63,7 +63,12 @@ function pickedUp({ verdict, verdictReason }) {
 function resultSoFar(call, nowMs) {
   const { state, status, waitsFor, queuePosition } = call;
   const since = (iso) => (iso === undefined ? undefined : secondsSoFar(nowMs - Date.parse(iso)));
-  if (waitsFor !== undefined) return { who: 'held', name: `Held: ${briefRule(waitsFor.rule)}` };
+  if (waitsFor !== undefined)
+    return {
+      who: 'held',
+      name: `Held: ${briefRule(waitsFor.rule)}`,
+      detail: untilWords(waitsFor.until).trim(),
+    };
   if (state === 'queued')
     return {
       who: 'waiting',

@@ -1,113 +1,82 @@
-// The interactions view: a live list of calls, newest first.
+// The interactions view: a live list of calls, newest first. Its filters stand in the address.
 
 import { useState } from 'preact/hooks';
-import { api, onEvent } from './api.js';
+import { api } from './api.js';
+import { CallFilters, openView } from './call-filters.js';
+import { CallTotals, useTotals } from './call-totals.js';
+import { addressOf, isFiltered, listQueryOf, readView } from './calls-view.js';
 import { DialForm } from './dial-form.js';
 import { html } from './dom.js';
-import { amdWord, fullTime, numberOf, statusWord, timeOf } from './format.js';
+import { whileVisible } from './events-watch.js';
+import { fullTime, numberOf, timeOf } from './format.js';
+import { ownTimeZone } from './local-days.js';
 import { Empty, Lasting, Title, Trouble } from './parts.js';
+import { phoneNumber } from './phone-numbers.js';
 import { useReading } from './reading.js';
 import { ResultBadge } from './result-badge.js';
-import { filters } from './words.js';
 
 const pageSize = 50;
 /** Minimum time between two reads of the list, no matter how much happens. */
 const shortestPauseMs = 1_000;
 
-const filterNames = { status: 'Status', outcome: 'Outcome', verdict: 'Picked up' };
-const shownValue = { status: statusWord, outcome: (value) => value, verdict: amdWord };
-const ownTimeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-
-export function CallsPage() {
-  const [filter, setFilter] = useState({});
-  const [cursors, setCursors] = useState([]);
+/** @param query the filters, as in the address after `?` */
+export function CallsPage({ query }) {
+  const view = readView(query);
   const [isDialing, setDialing] = useState(false);
-  const { value: page, error, again } = useCalls(filter, cursors.at(-1));
-  const isFiltered = Object.keys(filter).length > 0;
-  /** The cursors belong to the list with the filters before. */
-  const filterBy = (wanted) => {
-    setFilter(wanted);
-    setCursors([]);
-  };
-  const change = (name, value) => {
-    const { [name]: _before, ...others } = filter;
-    filterBy(value === '' ? others : { ...others, [name]: value });
-  };
+  const { value: page, error, again } = useCalls(view);
+  const totals = useTotals(view);
+  const bots = (totals.value?.bots ?? []).map(({ botId }) => botId);
   return html`
     <div class="bar">
       <${Title}>Calls</${Title}>
-      <form class="filters" onSubmit=${openCall} aria-label="Filters">
-        ${Object.entries(filters).map(
-          ([name, values]) => html`<label>
-            <span>${filterNames[name]}</span>
-            <select value=${filter[name] ?? ''} onChange=${(event) => change(name, event.target.value)}>
-              <option value="">any</option>
-              ${values.map((value) => html`<option value=${value}>${shownValue[name](value)}</option>`)}
-            </select>
-          </label>`,
-        )}
-        <label><span>Day</span><input type="date" value=${filter.day ?? ''} onChange=${(event) => change('day', event.target.value)} /></label>
-        <label class="wide"><span>Number</span><input type="search" value=${filter.number ?? ''} onChange=${(event) => change('number', event.target.value.trim())} placeholder="+12025550110" autocomplete="off" /></label>
-        <label class="wide"><span>Campaign</span><input type="search" value=${filter.campaign ?? ''} onChange=${(event) => change('campaign', event.target.value.trim())} autocomplete="off" /></label>
-        <label class="wide"><span>Call id</span><input name="callId" placeholder="call-…" autocomplete="off" spellcheck=${false} /></label>
-      </form>
+      <${CallTotals} view=${view} totals=${totals} />
+      <span class="grow"></span>
+      ${page && page.calls.length > 0 && html`<a class="button" href=${csvAddress(view)} download="calls.csv">CSV</a>`}
       <button type="button" class="primary" onClick=${() => setDialing(true)}>Dial</button>
     </div>
+    <${CallFilters} view=${view} bots=${bots} />
     ${isDialing && html`<${DialForm} onClose=${() => setDialing(false)} />`}
     ${error && html`<${Trouble} error=${error} again=${again} />`}
-    ${page && page.calls.length > 0 && html`<${CallTable} calls=${page.calls} />`}
-    ${page && page.calls.length === 0 && html`<${NoCalls} isFiltered=${isFiltered} page=${page} clear=${() => filterBy({})} />`}
-    ${
-      page &&
-      (cursors.length > 0 || page.nextCursor) &&
-      html`<nav class="pager" aria-label="Pages of calls">
-      <button type="button" disabled=${cursors.length === 0} onClick=${() => setCursors(cursors.slice(0, -1))}>Newer</button>
-      <span class="faint">${cursors.length === 0 ? 'Newest calls, live' : `Page ${cursors.length + 1}`}</span>
-      <button type="button" disabled=${!page.nextCursor} onClick=${() => setCursors([...cursors, page.nextCursor])}>Older</button>
-    </nav>`
-    }
-    ${page && page.calls.length > 0 && html`<p class="faint"><a href=${api.csvOfCalls(queryOf(filter))} download="calls.csv">Download this list as CSV</a></p>`}
+    ${view.zone !== undefined && view.zone !== ownTimeZone && html`<p class="faint">Times are those of ${view.zone}.</p>`}
+    ${page && page.calls.length > 0 && html`<${CallTable} calls=${page.calls} zone=${view.zone} />`}
+    ${page && page.calls.length === 0 && html`<${NoCalls} view=${view} page=${page} />`}
+    ${page && (view.cursor ?? page.nextCursor) !== undefined && html`<${Pager} view=${view} page=${page} />`}
   `;
 }
 
-function openCall(event) {
-  event.preventDefault();
-  const callId = new FormData(event.target).get('callId').trim();
-  if (callId !== '') location.hash = `#/calls/${encodeURIComponent(callId)}`;
+/** The whole list, not only this page of it. */
+function csvAddress({ cursor: _cursor, ...view }) {
+  const { query, botId } = listQueryOf(view);
+  return api.csvOfCalls(query, botId);
 }
 
-/** Days are those of the browser's time zone. */
-function queryOf(filter) {
-  return filter.day === undefined ? filter : { ...filter, timeZone: ownTimeZone };
+function Pager({ view, page }) {
+  const { cursor, zone } = view;
+  const { to } = page.searched;
+  const older = () => {
+    location.hash = addressOf({ ...view, cursor: page.nextCursor });
+  };
+  return html`<nav class="pager" aria-label="Pages of calls">
+    <button type="button" disabled=${cursor === undefined} onClick=${() => openView(view)}>Newest</button>
+    <span class="faint">${cursor === undefined ? 'Newest calls, live' : to && `Accepted until ${fullTime(to, zone)}`}</span>
+    <button type="button" disabled=${page.nextCursor === undefined} onClick=${older}>Older</button>
+  </nav>`;
 }
 
 /** Reads the calls, and reads them again after events unless the page is hidden. */
-function useCalls(filter, cursor) {
-  const query = {
-    limit: pageSize,
-    ...queryOf(filter),
-    ...(cursor === undefined ? {} : { cursor }),
-  };
+function useCalls(view) {
+  const { query, botId } = listQueryOf(view);
+  const asked = { limit: pageSize, ...query };
   return useReading({
-    key: JSON.stringify(query),
-    load: () => api.calls(query),
+    key: JSON.stringify([botId, asked]),
+    load: () => api.calls(asked, botId),
     pauseMs: shortestPauseMs,
     again: ({ error }) => (error === undefined ? undefined : 3_000),
-    watch: (soon) => {
-      const soonIfVisible = () => {
-        if (!document.hidden) soon();
-      };
-      const stop = onEvent(soonIfVisible);
-      document.addEventListener('visibilitychange', soonIfVisible);
-      return () => {
-        stop();
-        document.removeEventListener('visibilitychange', soonIfVisible);
-      };
-    },
+    watch: whileVisible,
   });
 }
 
-function CallTable({ calls }) {
+function CallTable({ calls, zone }) {
   return html`<table class="calls">
     <caption class="hidden">Calls, newest first</caption>
     <thead>
@@ -117,33 +86,33 @@ function CallTable({ calls }) {
         <th scope="col" class="from">From</th><th scope="col" class="bot">Bot</th>
       </tr>
     </thead>
-    <tbody>${calls.map((call) => html`<${CallRow} key=${call.callId} call=${call} />`)}</tbody>
+    <tbody>${calls.map((call) => html`<${CallRow} key=${call.callId} call=${call} zone=${zone} />`)}</tbody>
   </table>`;
 }
 
-function CallRow({ call }) {
+function CallRow({ call, zone }) {
   const { callId, acceptedAt, ringingAt, answeredAt, endedAt } = call;
   const address = `#/calls/${callId}`;
   const open = () => {
     location.hash = address;
   };
   return html`<tr onClick=${open}>
-    <td class="time" title=${fullTime(acceptedAt)}>${timeOf(acceptedAt)}</td>
-    <td class="to"><a href=${address} onClick=${(event) => event.stopPropagation()}>${numberOf(call.target)}</a></td>
+    <td class="time" title=${fullTime(acceptedAt, zone)}>${timeOf(acceptedAt, zone)}</td>
+    <td class="to"><a href=${address} onClick=${(event) => event.stopPropagation()}>${phoneNumber(numberOf(call.target))}</a></td>
     <td class="state"><${ResultBadge} call=${call} /></td>
     <td class="number rang"><${Lasting} from=${ringingAt} to=${answeredAt ?? endedAt} /></td>
     <td class="number talked"><${Lasting} from=${answeredAt} to=${endedAt} /></td>
-    <td class="from">${call.caller}</td>
+    <td class="from">${phoneNumber(call.caller)}</td>
     <td class="bot">${call.botId}</td>
   </tr>`;
 }
 
-function NoCalls({ isFiltered, page, clear }) {
-  if (isFiltered) {
+function NoCalls({ view, page }) {
+  if (isFiltered(view)) {
     const { from } = page.searched;
-    const reached = page.nextCursor && from ? ` since ${fullTime(from)}` : '';
+    const reached = page.nextCursor && from ? ` since ${fullTime(from, view.zone)}` : '';
     return html`<${Empty} title=${`No call matches these filters${reached}.`}>
-      <button type="button" onClick=${clear}>Show all calls</button>
+      <button type="button" onClick=${() => openView({})}>Show all calls</button>
     </${Empty}>`;
   }
   return html`<${Empty} title="No calls yet.">

@@ -2,9 +2,10 @@
 
 import { useState } from 'preact/hooks';
 import { api } from './api.js';
+import { addressOf as callsAddress } from './calls-view.js';
 import { html } from './dom.js';
 import { fullTime, timeOf } from './format.js';
-import { Empty, Lasting, Title, Trouble } from './parts.js';
+import { Empty, Lasting, Pager, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
 import { ShareCurve } from './share-curve.js';
 
@@ -20,17 +21,11 @@ export function CampaignsPage() {
     load: () => api.campaigns({ limit: 50, ...(cursor === undefined ? {} : { cursor }) }),
     again: () => everyMs,
   });
-  return html`<div class="bar"><${Title}>Campaigns</${Title}></div>
+  return html`<div class="bar"><${Title}>Campaigns</${Title}><span class="faint">How many people were left without anybody to talk to, and which campaigns are held for it.</span></div>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${value?.campaigns.length === 0 && html`<${Empty} title="No campaign has called under a rule set."><p>Calls count if their request has <code>campaign</code> and <code>machineDetection</code>.</p></${Empty}>`}
     ${value?.campaigns.length > 0 && html`<${CampaignTable} campaigns=${value.campaigns} />`}
-    ${
-      value &&
-      (cursors.length > 0 || value.nextCursor) &&
-      html`<nav class="pager" aria-label="Pages of campaigns">
-      <button type="button" disabled=${cursors.length === 0} onClick=${() => setCursors(cursors.slice(0, -1))}>Back</button>
-      <button type="button" disabled=${!value.nextCursor} onClick=${() => setCursors([...cursors, value.nextCursor])}>Next</button></nav>`
-    }`;
+    ${value && html`<${Pager} label="Pages of campaigns" cursors=${cursors} setCursors=${setCursors} next=${value.nextCursor} order="sorted by name" />`}`;
 }
 
 function CampaignTable({ campaigns }) {
@@ -42,7 +37,7 @@ function CampaignTable({ campaigns }) {
       return html`<tr key=${campaign}>
         <th scope="row" class="broken"><a href=${`#/campaigns/${encodeURIComponent(campaign)}`}>${campaign}</a></th>
         <td data-name="State"><${Hold} held=${held} /></td>
-        <td data-name="Rule set">${ruleSet}</td>
+        <td data-name="Rule set"><a href=${`#/rules/${encodeURIComponent(ruleSet)}`}>${ruleSet}</a></td>
         <td class="number" data-name="People">${month?.answeredByPerson ?? 0}</td>
         <td class="number" data-name="Abandoned">${month?.abandoned ?? 0}</td>
         <td class="number" data-name="FTC, 30 days">${share(month)}</td>
@@ -52,8 +47,8 @@ function CampaignTable({ campaigns }) {
 
 function Hold({ held }) {
   return held === null
-    ? html`<span class="status good">may call</span>`
-    : html`<span class="status bad">held</span>`;
+    ? html`<span class="status good">May call</span>`
+    : html`<span class="result held">Held</span>`;
 }
 
 export function CampaignPage({ id: name }) {
@@ -63,7 +58,8 @@ export function CampaignPage({ id: name }) {
     again: () => everyMs,
   });
   return html`<p class="back"><a href="#/campaigns">← All campaigns</a></p>
-    <div class="bar"><${Title}>${name}</${Title}>${value && html`<${Hold} held=${value.held} /><span class="faint">under ${value.ruleSet}</span>`}</div>
+    <div class="bar"><${Title}>${name}</${Title}>${value && html`<${Hold} held=${value.held} /><span class="faint">under <a href=${`#/rules/${encodeURIComponent(value.ruleSet)}`}>${value.ruleSet}</a></span>`}
+      <span class="grow"></span><a class="button" href=${callsAddress({ campaign: name })}>Calls</a></div>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${value && html`<${Campaign} campaign=${value} />`}`;
 }
@@ -80,7 +76,7 @@ function Campaign({ campaign: { held, ftc, ofcom } }) {
 }
 
 function HoldWords({ held: { since, until } }) {
-  return html`<p class="summary"><span class="status bad">Too many calls were abandoned. Calls have been waiting for <${Lasting} from=${since} />; the next one is let through after ${timeOf(until)}, to find out whether it is connected.</span></p>`;
+  return html`<p class="summary"><span class="status held">Too many calls were abandoned. Calls have been waiting for <${Lasting} from=${since} />; the next one is let through after ${timeOf(until)}, to find out whether it is connected.</span></p>`;
 }
 
 const estimateWords = (rate) =>

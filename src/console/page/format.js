@@ -1,29 +1,33 @@
 // Formats times, durations and values for display.
 
-const clock = new Intl.DateTimeFormat(undefined, {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  hour12: false,
-});
-const day = new Intl.DateTimeFormat(undefined, { day: '2-digit', month: 'short' });
-const full = new Intl.DateTimeFormat(undefined, {
-  year: 'numeric',
-  month: 'short',
-  day: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  hour12: false,
-});
+const time = { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false };
+const formats = {
+  clock: time,
+  day: { day: '2-digit', month: 'short' },
+  date: { year: 'numeric', month: 'numeric', day: 'numeric' },
+  full: { year: 'numeric', month: 'short', day: 'numeric', ...time },
+};
 
-export function timeOf(iso) {
-  const date = new Date(iso);
-  const isToday = date.toDateString() === new Date().toDateString();
-  return isToday ? clock.format(date) : `${day.format(date)} ${clock.format(date).slice(0, 5)}`;
+/** Formats are costly to make, and a page needs few. */
+const made = new Map();
+
+function write(name, date, timeZone) {
+  const key = `${name} ${timeZone}`;
+  const format =
+    made.get(key) ?? new Intl.DateTimeFormat(undefined, { ...formats[name], timeZone });
+  made.set(key, format);
+  return format.format(date);
 }
 
-export const fullTime = (iso) => full.format(new Date(iso));
+/** Formats a time, with its day unless that is today. Default: the browser's time zone. */
+export function timeOf(iso, zone) {
+  const date = new Date(iso);
+  const clock = write('clock', date, zone);
+  const isToday = write('date', date, zone) === write('date', new Date(), zone);
+  return isToday ? clock : `${write('day', date, zone)} ${clock.slice(0, 5)}`;
+}
+
+export const fullTime = (iso, zone) => write('full', new Date(iso), zone);
 
 /** Formats a duration, e.g. 0.3 s, 12.4 s, 2:05, 1:02:05. */
 export function duration(ms) {

@@ -59,6 +59,19 @@ export function Empty({ title, children }) {
 }
 
 /**
+ * The buttons of a list that has several pages. `cursors` lead to the pages before, `next` to the
+ * one that follows.
+ */
+export function Pager({ label, cursors, setCursors, next, order }) {
+  if (cursors.length === 0 && next === undefined) return null;
+  return html`<nav class="pager" aria-label=${label}>
+    <button type="button" disabled=${cursors.length === 0} onClick=${() => setCursors(cursors.slice(0, -1))}>Back</button>
+    <span class="faint">Page ${cursors.length + 1}, ${order}</span>
+    <button type="button" disabled=${next === undefined} onClick=${() => setCursors([...cursors, next])}>Next</button>
+  </nav>`;
+}
+
+/**
  * Asks before something that cannot be undone by a click. `agree` does it; if it fails, the dialog
  * says why and stays.
  */

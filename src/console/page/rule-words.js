@@ -20,6 +20,19 @@ export const briefRuleWords = {
   'abandoned-rate': 'too many abandoned',
 };
 
+/** The members of a rule set. */
+export const memberWords = {
+  hours: 'calling hours',
+  attempts: 'attempts',
+  rest: 'rest',
+  consent: 'consent',
+  ringAtLeastMs: 'time to ring',
+  voice: 'voice',
+  connected: 'connection',
+  abandoned: 'abandoned calls',
+};
+export const memberWord = (member) => memberWords[member] ?? member;
+
 export const ruleWord = (rule) => ruleWords[rule] ?? rule;
 export const briefRule = (rule) => briefRuleWords[rule] ?? rule;
 export const untilWords = (until, preposition = 'until') =>

@@ -8,7 +8,7 @@ import { fullTime, timeOf } from './format.js';
 import { placeOf } from './json-places.js';
 import { Empty, Question, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
-import { checkWords } from './rule-words.js';
+import { checkWords, memberWord } from './rule-words.js';
 import { readTarget } from './typed-target.js';
 
 const everyMs = 5_000;
@@ -23,10 +23,10 @@ export function RulesPage() {
     event.preventDefault();
     location.hash = addressOf(new FormData(event.target).get('name'));
   };
-  return html`<div class="bar"><${Title}>Rules</${Title}><span class="grow"></span>
-      <form class="filters" onSubmit=${open} aria-label="New rule set">
-        <label class="wide"><span>Name</span><input name="name" required pattern="[A-Za-z0-9_\\-]{1,64}" title="1 to 64 letters, digits, _ and -" placeholder="default" autocomplete="off" spellcheck=${false} /></label>
-        <button type="submit">Add a rule set</button>
+  return html`<div class="bar"><${Title}>Rules</${Title}><span class="faint">Who may be called, when and how often.</span><span class="grow"></span>
+      <form class="inline" onSubmit=${open} aria-label="New rule set">
+        <label class="beside"><span>Name</span><input name="name" required pattern="[A-Za-z0-9_\\-]{1,64}" title="1 to 64 letters, digits, _ and -" placeholder="default" autocomplete="off" spellcheck=${false} /></label>
+        <button type="submit" class="primary">Add a rule set</button>
       </form></div>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${value?.ruleSets.length === 0 && html`<${Empty} title="No rule sets."><p>Without a rule set, only suppressed numbers are refused. The rule set <code>default</code> applies to every call whose request names no other.</p></${Empty}>`}
@@ -42,7 +42,7 @@ function RuleSetTable({ ruleSets }) {
     <tbody>${ruleSets.map(
       ({ name, document, version, changedAt, changedByApp }) => html`<tr key=${name}>
         <th scope="row"><a href=${addressOf(name)}>${name}</a></th>
-        <td data-name="Rules">${Object.keys(document).join(', ') || html`<span class="faint">no rules</span>`}</td>
+        <td data-name="Rules">${Object.keys(document).map(memberWord).join(', ') || html`<span class="faint">no rules</span>`}</td>
         <td class="number" data-name="Version">${version}</td>
         <td data-name="Changed" title=${fullTime(changedAt)}>${timeOf(changedAt)}</td>
         <td data-name="By">${changedByApp}</td></tr>`,
@@ -233,7 +233,7 @@ function CheckAnswer({ answer }) {
   const { permitted, ruleSet, ruleSetVersion, timeZones } = answer;
   const under =
     ruleSet === undefined ? 'No rule set applies.' : `${ruleSet}, version ${ruleSetVersion}.`;
-  return html`<p class="summary"><span class=${`status ${permitted ? 'good' : 'bad'}`}>${checkWords(answer)}</span> <span class="faint">${under} ${clocks(timeZones)}</span></p>`;
+  return html`<p class="summary"><span class=${`status ${permitted ? 'good' : 'held'}`}>${checkWords(answer)}</span> <span class="faint">${under} ${clocks(timeZones)}</span></p>`;
 }
 
 function clocks(timeZones) {

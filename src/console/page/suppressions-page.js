@@ -2,12 +2,14 @@
 
 import { useRef, useState } from 'preact/hooks';
 import { api } from './api.js';
+import { addressOf as callsAddress } from './calls-view.js';
 import { html } from './dom.js';
 import { fullTime, plural, timeOf } from './format.js';
-import { Empty, Question, Title, Trouble } from './parts.js';
+import { Empty, Pager, Question, Title, Trouble } from './parts.js';
+import { phoneNumber } from './phone-numbers.js';
 import { useReading } from './reading.js';
 import { readTarget } from './typed-target.js';
-import { suppressionReasons } from './words.js';
+import { suppressionReasonWords } from './words.js';
 
 const everyMs = 5_000;
 
@@ -23,16 +25,9 @@ export function SuppressionsPage() {
   return html`<div class="bar"><${Title}>Suppressions</${Title}><span class="faint">No call of the account reaches these numbers, whatever its rule set.</span></div>
     <${OneNumber} changed=${again} />
     ${error && html`<${Trouble} error=${error} again=${again} />`}
-    ${value?.suppressions.length === 0 && html`<${Empty} title=${cursors.length === 0 ? 'No number is suppressed.' : 'No further number is suppressed.'} />`}
+    ${value?.suppressions.length === 0 && html`<${Empty} title=${cursors.length === 0 ? 'No number is suppressed.' : 'No further number is suppressed.'}><p>Suppress one above, or over the API. People can also opt out during a call.</p></${Empty}>`}
     ${value?.suppressions.length > 0 && html`<${SuppressionTable} suppressions=${value.suppressions} remove=${setAsked} />`}
-    ${
-      value &&
-      (cursors.length > 0 || value.nextCursor) &&
-      html`<nav class="pager" aria-label="Pages of suppressions">
-      <button type="button" disabled=${cursors.length === 0} onClick=${() => setCursors(cursors.slice(0, -1))}>Back</button>
-      <span class="faint">${`Page ${cursors.length + 1}, sorted by number`}</span>
-      <button type="button" disabled=${!value.nextCursor} onClick=${() => setCursors([...cursors, value.nextCursor])}>Next</button></nav>`
-    }
+    ${value && html`<${Pager} label="Pages of suppressions" cursors=${cursors} setCursors=${setCursors} next=${value.nextCursor} order="sorted by number" />`}
     ${asked && html`<${Removal} suppression=${asked} close=${() => setAsked(undefined)} changed=${again} />`}`;
 }
 
@@ -71,7 +66,7 @@ function OneNumber({ changed }) {
   return html`<form ref=${form} class="fields" onSubmit=${suppress} aria-label="Look up or suppress">
       ${field('number', { required: true, placeholder: '+12025550110 or sip:…' })}
       <button type="button" onClick=${lookUp}>Look up</button>
-      <label><span>${names.reason}</span><select name="reason">${suppressionReasons.map((reason) => html`<option value=${reason}>${reason}</option>`)}</select></label>
+      <label><span>${names.reason}</span><select name="reason">${Object.entries(suppressionReasonWords).map(([reason, words]) => html`<option value=${reason}>${words}</option>`)}</select></label>
       ${field('source', { defaultValue: 'console', required: true, maxlength: 64 })}
       ${field('until', { type: 'datetime-local', title: 'empty: it does not end' })}
       <button type="submit" class="primary">Suppress</button>
@@ -95,24 +90,25 @@ async function findSuppression(number) {
   }
 }
 
-const withoutTel = (number) => number.replace(/^tel:/, '');
+const written = (number) => phoneNumber(number.replace(/^tel:/, ''));
+const reasonWord = (reason) => suppressionReasonWords[reason] ?? reason;
 
 function foundWords({ number, reason, source, until, createdAt }) {
   if (reason === undefined)
-    return { tone: 'good', message: `${withoutTel(number)} is not suppressed.` };
+    return { tone: 'good', message: `${written(number)} is not suppressed.` };
   const end = until === undefined ? '' : `, until ${fullTime(until)}`;
   return {
     tone: 'bad',
-    message: `${number} is suppressed: ${reason}, from ${source}, since ${fullTime(createdAt)}${end}.`,
+    message: `${written(number)} is suppressed: ${reasonWord(reason)}, from ${source}, since ${fullTime(createdAt)}${end}.`,
   };
 }
 
 function storedWords({ number, left = [] }) {
   return left.length === 0
-    ? { tone: 'good', message: `${number} is suppressed. No call to it rings.` }
+    ? { tone: 'good', message: `${written(number)} is suppressed. No call to it rings.` }
     : {
         tone: 'bad',
-        message: `${number} is suppressed, but ${plural(left.length, 'call')} to it may still ring: ${left.join(', ')}.`,
+        message: `${written(number)} is suppressed, but ${plural(left.length, 'call')} to it may still ring: ${left.join(', ')}.`,
       };
 }
 
@@ -121,8 +117,8 @@ function SuppressionTable({ suppressions, remove }) {
     <thead><tr><th scope="col">Number</th><th scope="col">Reason</th><th scope="col">Source</th><th scope="col">Until</th><th scope="col">Since</th><th scope="col">By</th><th scope="col"><span class="hidden">Remove</span></th></tr></thead>
     <tbody>${suppressions.map(
       (suppression) => html`<tr key=${suppression.number}>
-        <th scope="row" class="broken">${suppression.number}</th>
-        <td data-name="Reason">${suppression.reason}</td>
+        <th scope="row" class="broken"><a href=${callsAddress({ number: suppression.number })}>${written(suppression.number)}</a></th>
+        <td data-name="Reason">${reasonWord(suppression.reason)}</td>
         <td data-name="Source" class="broken">${suppression.source}</td>
         <td data-name="Until">${suppression.until === undefined ? html`<span class="faint">no end</span>` : html`<span title=${fullTime(suppression.until)}>${timeOf(suppression.until)}</span>`}</td>
         <td data-name="Since" title=${fullTime(suppression.createdAt)}>${timeOf(suppression.createdAt)}</td>
@@ -137,7 +133,7 @@ function Removal({ suppression: { number, reason, source }, close, changed }) {
     await api.removeSuppression(number);
     changed();
   };
-  return html`<${Question} title=${`Allow calls to ${number} again?`} yes="Allow calls" agree=${agree} close=${close}>
-    <p>It is suppressed because of: ${reason}, from ${source}.</p>
+  return html`<${Question} title=${`Allow calls to ${written(number)} again?`} yes="Allow calls" agree=${agree} close=${close}>
+    <p>It is suppressed because of: ${reasonWord(reason)}, from ${source}.</p>
   </${Question}>`;
 }

@@ -14,4 +14,45 @@ export const filters = {
   ],
 };
 
-export const suppressionReasons = ['opt-out', 'do-not-call', 'invalid', 'complaint', 'other'];
+/** Outcomes and statuses in one list, as the badges of calls name them. */
+export const results = {
+  'In progress': {
+    queued: 'Queued or held',
+    dialing: 'Dialing',
+    ringing: 'Ringing',
+    answered: 'Answered, not over',
+  },
+  Answered: {
+    completed: 'Completed',
+    transferred: 'Transferred',
+    'voicemail-left': 'Machine · message left',
+    machine: 'Machine · no message left',
+    machineDetected: 'Machine · hung up',
+  },
+  'Nobody picked up': {
+    busy: 'Busy',
+    declined: 'Declined',
+    'no-answer': 'No answer',
+    unavailable: 'Unavailable',
+  },
+  Failed: {
+    failed: 'Any that was not answered',
+    'invalid-number': 'No such number',
+    blocked: 'Blocked by carrier',
+    rejected: 'Rejected',
+    'carrier-failure': 'Carrier failed',
+    'gateway-failure': 'Gateway failed',
+    'bot-failure': 'Bot failed',
+    expired: 'Queued too long',
+    unknown: 'Outcome unknown',
+  },
+  'Not called': { 'not-permitted': 'Not permitted', cancelled: 'Cancelled' },
+};
+
+export const suppressionReasonWords = {
+  'opt-out': 'Opt-out',
+  'do-not-call': 'Do not call',
+  invalid: 'Invalid number',
+  complaint: 'Complaint',
+  other: 'Other',
+};
