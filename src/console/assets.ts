@@ -34,10 +34,21 @@ const libraries = {
   htm: 'htm',
   '@preact/signals': '@preact/signals',
   '@preact/signals-core': '@preact/signals-core',
+  uplot: 'uplot',
 } as const;
 
 /** The module that says how numbers are written, in a quarter of libphonenumber's size. */
 const numberFormats = 'number-formats';
+
+/**
+ * Libraries whose ES module is twice as long as this script, which declares the variable `name`.
+ * We add an export of that variable. The page loads them when it needs them.
+ */
+const scripts: Readonly<Record<string, { readonly path: string; readonly name: string }>> = {
+  uplot: { path: 'uplot/dist/uPlot.iife.min.js', name: 'uPlot' },
+};
+
+const styles = { 'library/uplot.css': 'uplot/dist/uPlot.min.css' } as const;
 
 const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -53,10 +64,14 @@ export async function loadAssets(): Promise<Assets> {
       async (name) => [libraryPath(name), await readLibrary(name)] as const,
     ),
   );
+  const vendoredStyles = await Promise.all(
+    Object.entries(styles).map(async ([name, path]) => [name, await readPackaged(path)] as const),
+  );
   const formats = `export const formats = ${JSON.stringify(internationalFormats())};\n`;
   const texts = new Map([
     ...own,
     ...vendored,
+    ...vendoredStyles,
     [libraryPath(numberFormats), Buffer.from(formats)] as const,
   ]);
   const hash = createHash('sha256');
@@ -90,6 +105,9 @@ async function ownFiles(): Promise<readonly (readonly [string, Buffer])[]> {
   );
 }
 
+/** Not needed before the page's words are there. */
+const late: ReadonlySet<string> = new Set(Object.keys(scripts).map(libraryPath));
+
 function libraryPath(library: string): string {
   return `library/${library.replaceAll(/[@/]/g, '-')}.js`;
 }
@@ -98,7 +116,16 @@ export function isLibrary(name: string): boolean {
   return name in libraries;
 }
 
+async function readPackaged(path: string): Promise<Buffer> {
+  return await readFile(createRequire(import.meta.url).resolve(path));
+}
+
 export async function readLibrary(name: string): Promise<Buffer> {
+  const script = scripts[name];
+  if (script !== undefined) {
+    const text = await readPackaged(script.path);
+    return Buffer.concat([text, Buffer.from(`\nexport default ${script.name};\n`)]);
+  }
   const [scopeOrName = '', second = ''] = name.split('/');
   const packageName = name.startsWith('@') ? `${scopeOrName}/${second}` : scopeOrName;
   const require = createRequire(import.meta.url);
@@ -126,7 +153,7 @@ function importMap(base: string): string {
  */
 function buildPage(html: string, base: string, map: string, names: readonly string[]): string {
   const preloads = names
-    .filter((name) => name.endsWith('.js') && name !== 'app.js')
+    .filter((name) => name.endsWith('.js') && name !== 'app.js' && !late.has(name))
     .map((name) => `<link rel="modulepreload" href="console/${base}${name}">`)
     .join('\n');
   return html

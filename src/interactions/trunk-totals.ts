@@ -1,10 +1,11 @@
-// Sums up the settled calls of each trunk, for all accounts: the last 24 hours by hour, and the same
-// hours a week before. Calls that are not settled yet are missing, of which there are few.
+// Sums up the settled calls of each trunk, for all accounts: the last 24 hours by hour, and the
+// same hours a week before. Calls that are not settled yet are missing, of which there are few.
 
 import { slotMs } from '../store/calls/call-slots.ts';
 import type { Queries } from '../store/queries.ts';
 
 export type TrunkCounts = {
+  /** Without the calls that never reached the carrier: `not-permitted` and `expired`. */
   readonly accepted: number;
   readonly answered: number;
   /** Calls that were over within 6 s of the answer. */
@@ -39,7 +40,7 @@ select trunk, case when slot >= $1 then floor(extract(epoch from slot - $1::time
   sum(short)::double precision as short,
   coalesce(sum(calls) filter (where outcome = 'blocked'), 0)::double precision as blocked
 from call_totals
-where slot >= $1 and slot < $2 or slot >= $3 and slot < $4
+where (slot >= $1 and slot < $2 or slot >= $3 and slot < $4) and outcome not in ('not-permitted', 'expired')
 group by 1, 2`,
 } as const;
 

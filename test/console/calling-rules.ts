@@ -158,6 +158,9 @@ async function holdCampaign({ base, gateway }: Stage, page: Page): Promise<void>
   await page.goto(`${base}/console#/calls`);
   await page.locator('tr', { hasText: 'Held: too many abandoned' }).waitFor();
   await picture(page, 'calls-held');
+  await page.goto(`${base}/console#/today`);
+  const held = page.getByRole('row', { name: 'too many of the campaign’s calls were abandoned' });
+  await held.locator('[data-name="Waiting calls"]').getByText('1', { exact: true }).waitFor();
   await page.goto(`${base}/console#/campaigns`);
   await page.locator('tr', { hasText: 'autumn / 1' }).getByText('held').waitFor();
   await accessible(page, 'campaigns');

@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { watchStory } from './call-story.ts';
 import { setRules } from './calling-rules.ts';
 import { dialWithCare } from './dialling.ts';
+import { watchDetection, watchFigures } from './figures.ts';
 import { findCalls } from './finding-calls.ts';
 import { loseConnections } from './lost-connections.ts';
 import { watchOutages } from './outages.ts';
@@ -63,6 +64,7 @@ async function run(): Promise<void> {
   await strangersText(stage, page);
   await findCalls(stage, page);
   await otherPages(page);
+  await watchDetection(stage, page);
   await otherTenant(voicemail);
   await narrow(page, voicemail);
   await signOut(page);
@@ -71,6 +73,7 @@ async function run(): Promise<void> {
   await signInWithCare(stage);
   await loseConnections(stage);
   await overTwoNodes(stage, await second);
+  await watchFigures(stage, await second);
   await watchOutages(stage, await second);
   assert.equal((await gateway.dialer.request('GET', `/api/public/calls/${voicemail}`)).status, 200);
 }
@@ -245,7 +248,8 @@ async function otherTenant(callId: string): Promise<void> {
   const appId = /app-[\w-]+/.exec(stdout)?.[0] ?? '';
   const page = await (await stage.open()).newPage();
   await page.goto(await stage.cli('console', '--app', appId));
-  await page.getByText('No calls yet.').waitFor();
+  await page.getByRole('heading', { name: 'Today', level: 1 }).waitFor();
+  await page.getByText('No receiver is failing.').waitFor();
   for (const name of ['Servers', 'Trunks'])
     assert.equal(await page.getByRole('link', { name }).count(), 0);
   await page.goto(`${base}/console#/calls/${callId}`);
@@ -272,10 +276,18 @@ async function narrow(page: Page, callId: string): Promise<void> {
     await fits(page);
     await accessible(page, `a call on a phone, ${colorScheme}`);
   }
-  for (const name of ['Servers', 'Calls', 'Notifications', 'Trunks', 'Nodes', 'Detection']) {
+  for (const name of [
+    'Today',
+    'Servers',
+    'Calls',
+    'Notifications',
+    'Trunks',
+    'Nodes',
+    'Detection',
+  ]) {
     await page.getByRole('link', { name, exact: true }).first().click();
     await page.getByRole('heading', { name, level: 1 }).waitFor();
-    await page.locator('main table, main .empty').first().waitFor();
+    await page.locator('main table, main .empty, main .figures').first().waitFor();
     await fits(page);
   }
   say('fits a phone, dark and light');

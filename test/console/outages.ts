@@ -1,5 +1,5 @@
-// The operators' first page while servers go away: it follows without a reload, and works while the
-// database is away, even after a reload.
+// The state of the servers while they go away, on the first page and on their own: both follow
+// without a reload, and work while the database is away, even after a reload.
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
@@ -23,13 +23,16 @@ export async function watchOutages(stage: Stage, nodes: TwoNodes): Promise<void>
 }
 
 async function allIsWell(page: Page): Promise<void> {
+  await page.getByRole('heading', { name: 'Today', level: 1 }).waitFor();
+  await page.getByRole('status').getByText('All is well').waitFor();
+  await page.getByRole('link', { name: 'All servers' }).click();
   await page.getByRole('heading', { name: 'Servers' }).waitFor();
   await page.getByRole('status').getByText('All is well').waitFor();
   for (const name of ['PostgreSQL', 'NATS', 'drachtio', 'Gateway here', 'Gateway there'])
     await rowOf(page, name, 'Up').waitFor();
   await accessible(page, 'servers');
   await picture(page, 'servers');
-  say('an operator lands on the servers, and all is well');
+  say('an operator sees that all is well, and each server');
 }
 
 async function engineAway(page: Page, { engine }: TwoNodes): Promise<void> {
@@ -51,6 +54,12 @@ async function databaseAway(page: Page, nodes: TwoNodes, base: string) {
   const before = await since.textContent();
   await eventually(async () => (await since.textContent()) !== before, 'the time goes on');
   await picture(page, 'servers-away');
+  await page.goto(`${base}/console#/today`);
+  await row.getByText('Calls that are up continue').waitFor();
+  assert.equal(await rowOf(page, 'NATS', 'Up').count(), 0, 'only servers with a problem');
+  await accessible(page, 'today during an outage');
+  await picture(page, 'today-away');
+  await page.goto(`${base}/console#/servers`);
   await page.reload();
   await row.waitFor();
   const { servers } = (await (await fetch(`${base}/ready`)).json()) as Ready;

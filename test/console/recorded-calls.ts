@@ -187,7 +187,7 @@ async function mayNotListen(stage: Stage, callId: string): Promise<void> {
   const stdout = await stage.cli(...created, '--scopes', 'Dialout');
   const page = await (await stage.open()).newPage();
   await page.goto(await stage.cli('console', '--app', /app-[\w-]+/.exec(stdout)?.[0] ?? ''));
-  await page.getByRole('heading', { name: 'Calls' }).waitFor();
+  await page.getByRole('heading', { name: 'Today', level: 1 }).waitFor();
   await page.goto(`${stage.base}/console#/calls/${callId}`);
   await page.getByText('Only apps with the scope').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Delete…' }).count(), 0);

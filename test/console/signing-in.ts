@@ -78,7 +78,7 @@ async function linkOfAnotherApp(stage: Stage, page: Page, other: string): Promis
   await expectApp(tab, otherName);
   // The other tab is notified, and no longer has the pages about the whole gateway.
   await expectApp(page, otherName);
-  await page.getByRole('heading', { name: 'Calls' }).waitFor();
+  await page.getByRole('heading', { name: 'Today', level: 1 }).waitFor();
   const headers = { cookie: `${before?.name}=${before?.value}` };
   const answer = await fetch(`${stage.base}/console/api/public/calls`, { headers });
   assert.equal(answer.status, 401, 'the session that was given up has ended');
@@ -110,7 +110,7 @@ async function linkOfTheTerminal(stage: Stage): Promise<void> {
     const page = await (await stage.open(new URL(link).origin)).newPage();
     await page.goto(link);
     await expectApp(page, 'dev');
-    await page.getByRole('heading', { name: 'Servers' }).waitFor();
+    await page.getByRole('heading', { name: 'Today', level: 1 }).waitFor();
     // The link works once. A user who clicks it again stays signed in.
     await page.goto(link);
     await page.getByRole('alert').getByText('You are still signed in as dev').waitFor();

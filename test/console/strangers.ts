@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
 import { command } from './call-story.ts';
+import { watchToday } from './figures.ts';
 import { picture } from './pictures.ts';
 import { markup, type Stage, say } from './stage.ts';
 
@@ -20,6 +21,8 @@ export async function strangersText(stage: Stage, page: Page): Promise<void> {
   await page.goto(`${stage.base}/console#/calls`);
   await page.locator('tr', { hasText: 'stranger' }).waitFor();
   await picture(page, 'calls-strangers');
+  await expectText(page);
+  await watchToday(stage, page, receiver.url.replace(/\/$/, ''));
   await expectText(page);
   say('what strangers write is text');
 }

@@ -15,6 +15,7 @@ export type TwoNodes = AsyncDisposable & {
   readonly here: GatewayProcess;
   readonly there: GatewayProcess;
   readonly engine: Part;
+  readonly databaseUrl: string;
   stopDatabase(): Promise<void>;
 };
 
@@ -38,7 +39,14 @@ export async function startTwoNodes(): Promise<TwoNodes> {
     const there = await cluster.startNode('there', { SANDBOX: 'on' });
     const { engine } = cluster;
     const stopDatabase = () => postgres.stop();
-    return { here, there, engine, stopDatabase, [Symbol.asyncDispose]: dispose };
+    return {
+      here,
+      there,
+      engine,
+      databaseUrl: postgres.url,
+      stopDatabase,
+      [Symbol.asyncDispose]: dispose,
+    };
   } catch (error) {
     await dispose();
     throw error;
@@ -68,8 +76,8 @@ async function signIn(
 ): Promise<Page> {
   const page = await context.newPage();
   const link = await signInBy(there, page, baseOf(here));
-  await page.getByRole('heading', { name: 'Servers' }).waitFor();
-  await page.getByRole('link', { name: 'Calls' }).click();
+  await page.getByRole('heading', { name: 'Today', level: 1 }).waitFor();
+  await page.getByRole('link', { name: 'Calls' }).first().click();
   await page.getByText('No calls yet.').waitFor();
   const stranger = await (await stage.open(baseOf(there))).newPage();
   await stranger.goto(link);

@@ -61,6 +61,7 @@ describe.each(databaseKinds)('operators’ figures on %s', (kind) => {
       total('2026-11-23T09:00:00Z'),
       total('2026-11-24T08:15:00Z', { accountId: 'rival', outcome: 'blocked', answered: 0 }),
       total('2026-11-24T08:15:00Z', { trunk: 'other' }),
+      total('2026-11-24T08:15:00Z', { outcome: 'expired', answered: 0, short: 0 }),
       total('2026-11-17T08:15:00Z', { calls: 10 }),
       total('2026-11-17T08:30:00Z', { calls: 100 }),
     ]);

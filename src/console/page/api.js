@@ -178,12 +178,17 @@ export const api = {
   suppression: (number) => ask(suppressionPath(number)),
   suppress: (number, body) => ask(suppressionPath(number), { method: 'PUT', body }),
   removeSuppression: (number) => ask(suppressionPath(number), { method: 'DELETE' }),
+  callers: (query) => ask(`api/public/calls/callers?${new URLSearchParams(query)}`),
   campaigns: (query) => ask(`api/public/campaigns?${new URLSearchParams(query)}`),
   campaign: (name) => ask(`api/public/campaigns/${encodeURIComponent(name)}`),
   receivers: () => ask('api/receivers'),
+  /** Makes the calls that wait for a receiver due now. */
+  retryReceiver: (origin) => ask('api/receivers/retry', { method: 'POST', body: { origin } }),
+  held: () => ask('api/held'),
   sandbox: () => ask('api/sandbox'),
   servers: () => ask('api/operate/servers'),
   trunks: () => ask('api/operate/trunks'),
+  trunkTotals: () => ask('api/operate/trunk-totals'),
   nodes: () => ask('api/operate/nodes'),
   detection: () => ask('api/operate/detection'),
 };

@@ -6,15 +6,19 @@ import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { closeEvents, liveState, notice, openEvents, session } from './api.js';
 import { CallPage } from './call-page.js';
+import { CallersPage } from './callers-page.js';
 import { CallsPage } from './calls-page.js';
 import { CampaignPage, CampaignsPage } from './campaigns-page.js';
+import { DetectionPage } from './detection-page.js';
 import { html } from './dom.js';
+import { NodesPage } from './nodes-page.js';
 import { NotificationsPage } from './notifications-page.js';
-import { DetectionPage, NodesPage, TrunksPage } from './operate-pages.js';
 import { RuleSetPage, RulesPage } from './rules-page.js';
 import { ServersPage } from './servers-page.js';
 import { failure, findSession, followLink, question, signOut, takeToken } from './sign-in.js';
 import { SuppressionsPage } from './suppressions-page.js';
+import { TodayPage } from './today-page.js';
+import { TrunksPage } from './trunks-page.js';
 
 const place = signal('');
 
@@ -23,10 +27,11 @@ const callingRules = 'Calling Rules';
 
 /**
  * The first one that the user may see is also the page that opens after signing in. `scope` is what
- * the app needs to see a page, and `one` shows a single item, whose id the address has.
+ * the app needs to see a page, and `one` shows a single item, whose id the address has. A page with
+ * `under` isn't among the links; it belongs to that page.
  */
 const pages = [
-  { path: 'servers', name: 'Servers', page: ServersPage, scope: operate },
+  { path: 'today', name: 'Today', page: TodayPage },
   { path: 'calls', name: 'Calls', page: CallsPage, one: CallPage },
   { path: 'rules', name: 'Rules', page: RulesPage, one: RuleSetPage, scope: callingRules },
   {
@@ -38,6 +43,8 @@ const pages = [
   },
   { path: 'suppressions', name: 'Suppressions', page: SuppressionsPage, scope: callingRules },
   { path: 'notifications', name: 'Notifications', page: NotificationsPage },
+  { path: 'callers', name: 'Caller IDs', page: CallersPage, under: 'today' },
+  { path: 'servers', name: 'Servers', page: ServersPage, scope: operate },
   { path: 'trunks', name: 'Trunks', page: TrunksPage, scope: operate },
   { path: 'nodes', name: 'Nodes', page: NodesPage, scope: operate },
   { path: 'detection', name: 'Detection', page: DetectionPage, scope: operate },
@@ -73,10 +80,12 @@ function Frame({ children, current }) {
     <header class="top">
       <a class="brand" href="#/">Offhook</a>
       <nav aria-label="Pages">
-        ${visiblePages().map(
-          ({ path, name }) =>
-            html`<a href=${`#/${path}`} aria-current=${path === current ? 'page' : null}>${name}</a>`,
-        )}
+        ${visiblePages()
+          .filter(({ under }) => under === undefined)
+          .map(
+            ({ path, name }) =>
+              html`<a href=${`#/${path}`} aria-current=${path === current ? 'page' : null}>${name}</a>`,
+          )}
       </nav>
       <div class="who">
         <span class=${`live ${liveState.value}`} role="status">${liveWords[liveState.value]}</span>

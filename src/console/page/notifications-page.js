@@ -6,6 +6,7 @@ import { html } from './dom.js';
 import { fullTime, notificationName, plural, timeOf } from './format.js';
 import { Empty, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
+import { ReceiverTable } from './receivers.js';
 
 const everyMs = 5_000;
 const failureWords = {
@@ -28,15 +29,7 @@ function Receivers() {
     <h2 id="receivers">Failing receivers</h2>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${value?.receivers.length === 0 && html`<p class="faint">No receiver is failing: all of them accepted the latest notifications.</p>`}
-    ${
-      value?.receivers.length > 0 &&
-      html`<table class="stack" aria-labelledby="receivers">
-      <thead><tr><th scope="col">Receiver</th><th scope="col">App</th><th scope="col">Since</th><th scope="col" class="number">Failures</th><th scope="col">Last error</th></tr></thead>
-      <tbody>${value.receivers.map(
-        (receiver) =>
-          html`<tr><td data-name="Receiver">${receiver.origin}</td><td data-name="App">${receiver.appId}</td><td data-name="Since" title=${fullTime(receiver.failingSince)}>${timeOf(receiver.failingSince)}</td><td class="number" data-name="Failures">${receiver.failures}</td><td data-name="Last error">${receiver.lastError ?? ''}</td></tr>`,
-      )}</tbody></table>`
-    }
+    ${value?.receivers.length > 0 && html`<${ReceiverTable} receivers=${value.receivers} again=${again} />`}
   </section>`;
 }
 

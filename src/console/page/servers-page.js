@@ -1,5 +1,5 @@
-// The operators' first page: one line for each server, with its state, since when, and what is
-// affected now. It works during an outage of the database, too.
+// One line for each server, with its state, since when, and what is affected now. It works during
+// an outage of the database, too. The operators' first page has the lines of the troubled servers.
 
 import { api } from './api.js';
 import { html } from './dom.js';
@@ -17,6 +17,7 @@ const stateWords = {
   unknown: 'Unknown',
 };
 const tones = { up: 'good', draining: 'wait', impaired: 'wait', away: 'bad', unknown: 'still' };
+const isTroubled = ({ state }) => state === 'away' || state === 'impaired';
 const isFine = ({ state }) => state === 'up' || state === 'draining';
 
 export function ServersPage() {
@@ -30,17 +31,32 @@ export function ServersPage() {
     ${value && html`<${Summary} servers=${value.servers} isOld=${error !== undefined} /><${ServerTable} servers=${value.servers} />`}`;
 }
 
+/** One line if all is well, and otherwise the lines of the servers that have a problem. */
+export function ServersNow() {
+  const { value, error } = useReading({
+    key: 'servers',
+    load: api.servers,
+    again: () => everyMs,
+  });
+  if (value === undefined) return null;
+  const troubled = value.servers.filter(isTroubled);
+  return html`<div class="servers-now">
+    <${Summary} servers=${value.servers} isOld=${error !== undefined}> <a href="#/servers">All servers</a></${Summary}>
+    ${troubled.length > 0 && html`<${ServerTable} servers=${troubled} />`}
+  </div>`;
+}
+
 /** Screen readers announce this line when it changes. */
-function Summary({ servers, isOld }) {
+function Summary({ servers, isOld, children }) {
   const { tone, text } = isOld
-    ? { tone: 'still', text: 'The lines below may be out of date.' }
+    ? { tone: 'still', text: 'The state of the servers may be out of date.' }
     : summaryOf(servers);
-  return html`<p class="summary" role="status"><span class=${`status ${tone}`}>${text}</span></p>`;
+  return html`<p class="summary" role="status"><span class=${`status ${tone}`}>${text}</span>${children}</p>`;
 }
 
 function summaryOf(servers) {
   const named = (list) => list.map(({ name }) => name).join(', ');
-  const troubled = servers.filter(({ state }) => state === 'away' || state === 'impaired');
+  const troubled = servers.filter(isTroubled);
   if (troubled.length > 0) {
     const isAway = troubled.some(({ state }) => state === 'away');
     const have = troubled.length === 1 ? 'has' : 'have';
