@@ -1,6 +1,7 @@
 // The filters above the list of calls. Each change is a new address, so the browser's back button
 // leads to the view before.
 
+import { useEffect, useState } from 'preact/hooks';
 import { gatewayNowMs } from './api.js';
 import { addressOf, daysOfPeriod, hasDays, periodOf, periods } from './calls-view.js';
 import { html } from './dom.js';
@@ -18,10 +19,10 @@ export function CallFilters({ view, bots }) {
   const change = (name) => (event) => openView({ ...view, [name]: event.target.value.trim() });
   return html`<form class="filters" aria-label="Filters" onSubmit=${(event) => event.preventDefault()}>
     <${Period} view=${view} change=${change} />
-    <label class="find"><span>Number or call id</span><input name="number" type="search" value=${view.number ?? ''} onChange=${(event) => find(event.target.value.trim(), view)} placeholder="+12025550110" autocomplete="off" spellcheck=${false} /></label>
-    <label><span>Bot</span><input name="bot" type="search" list="bots" value=${view.bot ?? ''} onChange=${change('bot')} autocomplete="off" spellcheck=${false} /></label>
+    <${Typed} className="find" label="Number or call id" name="number" view=${view} change=${(event) => find(event.target.value.trim(), view)} placeholder="+12025550110" />
+    <${Typed} label="Bot" name="bot" view=${view} change=${change('bot')} list="bots" />
     <datalist id="bots">${bots.map((bot) => html`<option value=${bot} />`)}</datalist>
-    <label><span>Campaign</span><input name="campaign" type="search" value=${view.campaign ?? ''} onChange=${change('campaign')} autocomplete="off" /></label>
+    <${Typed} label="Campaign" name="campaign" view=${view} change=${change('campaign')} />
     <label><span>Picked up</span><select name="verdict" value=${view.verdict ?? ''} onChange=${change('verdict')}>
       <option value="">any</option>
       ${filters.verdict.map((value) => html`<option value=${value}>${amdWord(value)}</option>`)}
@@ -35,6 +36,19 @@ export function CallFilters({ view, bots }) {
       )}
     </select></label>
   </form>`;
+}
+
+/**
+ * A field that keeps what the user types while the list goes on below it, until it is entered or the
+ * view changes.
+ */
+function Typed({ label, name, view, change, className, ...attributes }) {
+  const value = view[name] ?? '';
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  return html`<label class=${className}><span>${label}</span>
+    <input name=${name} type="search" value=${typed} onInput=${({ target }) => setTyped(target.value)} onChange=${change} autocomplete="off" spellcheck=${false} ...${attributes} />
+  </label>`;
 }
 
 /** A period by name, or days with their zone. */
@@ -57,8 +71,8 @@ function Period({ view, change }) {
     ${
       hasDays(view) &&
       html`
-        <label><span>From</span><input name="from" type="date" value=${view.from ?? ''} onChange=${change('from')} /></label>
-        <label><span>To</span><input name="to" type="date" value=${view.to ?? ''} onChange=${change('to')} /></label>
+        <${Typed} label="From" name="from" type="date" view=${view} change=${change('from')} />
+        <${Typed} label="To" name="to" type="date" view=${view} change=${change('to')} />
         <label class="zone"><span>Time zone</span><select name="zone" value=${zone} onChange=${change('zone')}>
           ${zones(zone).map((name) => html`<option value=${name}>${name}</option>`)}
         </select></label>`

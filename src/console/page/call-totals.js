@@ -39,15 +39,15 @@ export function CallTotals({ view, totals: { value, missing } }) {
   const { accepted, answered, people, machines, minutes } = value.total;
   const share = accepted === 0 ? '' : ` (${Math.round((answered / accepted) * 100)} %)`;
   const facts = [
-    ['calls', accepted],
-    [`answered${share}`, answered],
-    ['people', people],
-    ['machines', machines],
-    ['failed', failedOf(value.total)],
-    ['minutes', minutes < 10 ? Math.round(minutes * 10) / 10 : Math.round(minutes)],
+    [accepted, 'call', 'calls'],
+    [answered, `answered${share}`],
+    [people, 'person', 'people'],
+    [machines, 'machine', 'machines'],
+    [failedOf(value.total), 'failed'],
+    [minutes < 10 ? Math.round(minutes * 10) / 10 : Math.round(minutes), 'minute', 'minutes'],
   ];
   return html`<div class="totals">
     ${!hasDays(view) && html`<span class="faint">Today:</span>`}
-    <dl aria-label="Totals">${facts.map(([name, count]) => html`<div><dt>${name}</dt><dd>${count.toLocaleString()}</dd></div>`)}</dl>
+    <dl aria-label="Totals">${facts.map(([count, one, many = one]) => html`<div><dt>${count === 1 ? one : many}</dt><dd>${count.toLocaleString()}</dd></div>`)}</dl>
   </div>`;
 }

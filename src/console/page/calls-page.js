@@ -31,6 +31,7 @@ export function CallsPage({ query }) {
       <${Title}>Calls</${Title}>
       <${CallTotals} view=${view} totals=${totals} />
       <span class="grow"></span>
+      ${isFiltered(view) && html`<button type="button" class="plain" onClick=${() => openView({})}>Clear filters</button>`}
       ${page && page.calls.length > 0 && html`<a class="button" href=${csvAddress(view)} download="calls.csv">CSV</a>`}
       <button type="button" class="primary" onClick=${() => setDialing(true)}>Dial</button>
     </div>
