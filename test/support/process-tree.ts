@@ -42,6 +42,17 @@ export function threadSeconds(pid: number): ReadonlyMap<number, number> {
   return seconds;
 }
 
+/** Returns how often each thread began to wait, by thread id. */
+export function threadWakes(pid: number): ReadonlyMap<number, number> {
+  const wakes = new Map<number, number>();
+  for (const name of readdirSync(`/proc/${pid}/task`)) {
+    const status = readText(`/proc/${pid}/task/${name}/status`) ?? '';
+    const count = /^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1];
+    if (count !== undefined) wakes.set(Number(name), Number(count));
+  }
+  return wakes;
+}
+
 export function commandOf(pid: number): string {
   return readText(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ') ?? '';
 }

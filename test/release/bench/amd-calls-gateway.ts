@@ -17,8 +17,10 @@ import {
   commandOf,
   processesUnder,
   threadSeconds,
+  threadWakes,
   ticksPerSecond,
 } from '../../support/process-tree.ts';
+import { profileThreads, type Spent, sumOf } from './amd-calls-profile.ts';
 import type { Build } from './build-of-commit.ts';
 
 const run = promisify(execFile);
@@ -41,7 +43,7 @@ export const cpuParts = [
   'PostgreSQL',
   'nats-server',
 ] as const;
-type CpuPart = (typeof cpuParts)[number];
+export type CpuPart = (typeof cpuParts)[number];
 
 export const counted = [
   'messages to NATS (in_msgs of /varz)',
@@ -56,6 +58,8 @@ type Counted = (typeof counted)[number];
 export type Usage = {
   /** CPU time in seconds. */
   readonly cpu: Readonly<Record<CpuPart, number>>;
+  /** How often threads began to wait, and so were woken later (voluntary context switches). */
+  readonly wakes: Readonly<Record<CpuPart, number>>;
   readonly counts: Readonly<Record<Counted, number>>;
 };
 
@@ -67,6 +71,10 @@ export type MeasuredGateway = AsyncDisposable & {
   /** HTTP port of the nats-server's monitoring. */
   readonly natsMonitorPort: number;
   usage(): Promise<Usage>;
+  /** Returns the CPU time in ms that the threads spend during the work, by subsystem. */
+  profile(work: () => Promise<unknown>): Promise<ReadonlyMap<CpuPart, Spent>>;
+  /** Returns the ids of the threads of each part of the gateway. */
+  threads(): Promise<ReadonlyMap<CpuPart, readonly number[]>>;
 };
 
 export async function startMeasured(
@@ -106,8 +114,11 @@ export async function startMeasured(
       natsMonitorPort: monitorPort,
       usage: async () => ({
         cpu: await readCpu(pid, probe.path, postgres),
+        wakes: await readWakes(pid, probe.path, postgres),
         counts: await readCounts(pid, probe.path, monitorPort),
       }),
+      profile: (work) => profileParts(probe.path, work),
+      threads: async () => groupedThreads(await threadScripts(probe.path)),
       [Symbol.asyncDispose]: dispose,
     };
   } catch (error) {
@@ -174,11 +185,62 @@ async function threadsByScript(
   probeFolder: string,
 ): Promise<readonly (readonly [script: string, seconds: number])[]> {
   const used = threadSeconds(pid);
+  const scripts = await threadScripts(probeFolder);
+  return [...scripts].map(([thread, script]) => [script, used.get(thread) ?? 0]);
+}
+
+async function readWakes(
+  pid: number,
+  probeFolder: string,
+  postgres: PostgresServer | undefined,
+): Promise<Usage['wakes']> {
+  const wakes = Object.fromEntries(cpuParts.map((part) => [part, 0])) as Record<CpuPart, number>;
+  const scripts = await threadScripts(probeFolder);
+  const add = (process: number, partOf: (thread: number) => CpuPart): void => {
+    for (const [thread, count] of threadWakes(process)) wakes[partOf(thread)] += count;
+  };
+  for (const process of processesUnder(pid)) {
+    if (process.pid === pid)
+      add(pid, (thread) => {
+        const script = scripts.get(thread);
+        return script === undefined ? 'gateway: V8 and libuv' : partOfThread(script);
+      });
+    else if (commandOf(process.pid).includes('nats-server')) add(process.pid, () => 'nats-server');
+  }
+  for (const process of postgres === undefined ? [] : processesUnder(postgres.pid))
+    add(process.pid, () => 'PostgreSQL');
+  return wakes;
+}
+
+async function threadScripts(probeFolder: string): Promise<ReadonlyMap<number, string>> {
   const names = (await readdir(probeFolder)).filter((name) => name.startsWith('thread-'));
-  return Promise.all(
-    names.map(async (name) => {
-      const script = await readFile(join(probeFolder, name), 'utf8');
-      return [script, used.get(Number(name.slice('thread-'.length))) ?? 0] as const;
+  const scripts = names.map(async (name) => {
+    const script = await readFile(join(probeFolder, name), 'utf8');
+    return [Number(name.slice('thread-'.length)), script] as const;
+  });
+  return new Map(await Promise.all(scripts));
+}
+
+function groupedThreads(
+  scripts: ReadonlyMap<number, string>,
+): ReadonlyMap<CpuPart, readonly number[]> {
+  const threads = new Map<CpuPart, number[]>();
+  for (const [thread, script] of scripts) {
+    const part = partOfThread(script);
+    threads.set(part, [...(threads.get(part) ?? []), thread]);
+  }
+  return threads;
+}
+
+async function profileParts(
+  probeFolder: string,
+  work: () => Promise<unknown>,
+): Promise<ReadonlyMap<CpuPart, Spent>> {
+  const threads = groupedThreads(await threadScripts(probeFolder));
+  const spent = await profileThreads(probeFolder, work);
+  return new Map(
+    [...threads].map(([part, ids]) => {
+      return [part, sumOf(ids.flatMap((thread) => spent.get(thread) ?? []))] as const;
     }),
   );
 }

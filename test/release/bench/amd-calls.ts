@@ -1,13 +1,15 @@
 // Measures the CPU time of a call with detection at realistic rates. A call lasts ten seconds, and
 // the other end (sipp) plays a person or a voicemail. Counts everything except sipp and the dialer,
 // by process and thread. `--against <commit>` also measures another commit, with alternating
-// rounds. The bench fails if too many verdicts are wrong.
+// rounds. `--profiled 1,2,10` shows where the CPU time goes in these rounds after a start, at each
+// rate, and `--profiled none` leaves that out. The bench fails if too many verdicts are wrong.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startReceiver } from '../../support/receiver.ts';
 import { callSeconds, startCallee } from './amd-calls-callee.ts';
 import {
+  type CpuPart,
   counted,
   cpuParts,
   type MeasuredGateway,
@@ -15,6 +17,7 @@ import {
   type Usage,
 } from './amd-calls-gateway.ts';
 import { type Load, type PlacedCalls, placeCalls, type World } from './amd-calls-load.ts';
+import { type Spent, subsystemNames } from './amd-calls-profile.ts';
 import { countSystemCalls } from './amd-calls-system-calls.ts';
 import { type Build, buildHere, buildOf } from './build-of-commit.ts';
 import { cores } from './cpu-by-part.ts';
@@ -31,14 +34,18 @@ const idleSeconds = 5;
 /** The writes that follow the end of a call are finished within this time. */
 const settleMs = 1_000;
 const mostWrongShown = 10;
+/** Lines that would show less than this per call are left out. */
+const leastShownMs = 0.005;
+const mostFunctions = 40;
 const traced = { rate: 5, calls: 30 };
 
 type Options = {
   readonly rates: readonly number[];
   readonly calls: number;
   readonly rounds: number;
+  readonly profiled: readonly number[];
 };
-type Round = Usage & PlacedCalls & { readonly calls: number };
+type Round = Usage & PlacedCalls & { readonly calls: number; readonly seconds: number };
 
 export async function benchAmdCalls(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -47,6 +54,7 @@ export async function benchAmdCalls(args: readonly string[]): Promise<void> {
       rates: { type: 'string', default: '5,20,60' },
       calls: { type: 'string', default: '200' },
       rounds: { type: 'string', default: '3' },
+      profiled: { type: 'string', default: '1,2,10' },
       database: { type: 'string', default: 'both' },
       against: { type: 'string' },
     },
@@ -55,6 +63,7 @@ export async function benchAmdCalls(args: readonly string[]): Promise<void> {
     rates: values.rates.split(',').map(Number),
     calls: Number(values.calls),
     rounds: Number(values.rounds),
+    profiled: values.profiled === 'none' ? [] : values.profiled.split(',').map(Number),
   };
   await using here = buildHere();
   await using other = values.against === undefined ? undefined : await buildOf(values.against);
@@ -80,20 +89,103 @@ async function benchOn(
   console.log(
     `\nCalls of ${callSeconds} s with detection on ${database}, ${cores} cores, ${world.callee.recordings} recordings`,
   );
+  const embedded = database === 'PGlite';
+  if (options.rounds > 0) await benchRounds(embedded, builds, world, options);
+  for (const rate of options.profiled.length > 0 ? options.rates : [])
+    for (const build of builds) await profileAt(rate, { build, embedded }, world, options);
+}
+
+async function benchRounds(
+  embedded: boolean,
+  builds: readonly Build[],
+  world: World,
+  options: Options,
+): Promise<void> {
   const sides: MeasuredGateway[] = [];
   try {
-    for (const [index, build] of builds.entries()) {
-      sides.push(await startMeasured(build, { embedded: database === 'PGlite', index }));
-    }
+    for (const [index, build] of builds.entries())
+      sides.push(await startMeasured(build, { embedded, index }));
     for (const side of sides) await round(side, world, warmUp);
     for (const side of sides) console.log(`  ${side.name}, idle: ${await idleShare(side)}`);
     for (const rate of options.rates) await benchAt(rate, sides, world, options);
     for (const side of sides) {
-      const { pid } = side.gateway.runtime;
-      await countSystemCalls(side.name, pid, traced.calls, () => round(side, world, traced));
+      const threads = await side.threads();
+      await countSystemCalls(side.name, threads, traced.calls, () => round(side, world, traced));
     }
   } finally {
     for (const side of sides.toReversed()) await side[Symbol.asyncDispose]();
+  }
+}
+
+/** Starts a gateway of its own, so that its first calls are the first of the process. */
+async function profileAt(
+  rate: number,
+  { build, embedded }: { readonly build: Build; readonly embedded: boolean },
+  world: World,
+  { calls, profiled }: Options,
+): Promise<void> {
+  const load = { rate, calls };
+  console.log(`\n  ${build.name}: where the CPU time goes at ${rate} calls/s, ms per call`);
+  await using side = await startMeasured(build, { embedded, index: 0 });
+  const columns: ProfiledRound[] = [];
+  for (let number = 1; number <= Math.max(...profiled); number += 1) {
+    if (!profiled.includes(number)) await round(side, world, load);
+    else columns.push(await profiledRound(number, side, world, load));
+  }
+  row(
+    `rounds of ${calls} calls since the start`,
+    columns.map(({ number }) => `round ${number}`),
+  );
+  for (const part of cpuParts) reportSpent(part, columns, calls);
+  const main = columns.at(-1)?.spent.get('gateway: main thread');
+  const functions = [...(main?.byFunction ?? [])].toSorted(([, one], [, other]) => other - one);
+  console.log('    the main thread in the last of these rounds, by function:');
+  for (const [name, ms] of functions.slice(0, mostFunctions))
+    console.log(`      ${(ms / calls).toFixed(2)} ${name}`);
+}
+
+type ProfiledRound = {
+  readonly number: number;
+  readonly spent: ReadonlyMap<CpuPart, Spent>;
+  readonly cpu: Usage['cpu'];
+};
+
+async function profiledRound(
+  number: number,
+  side: MeasuredGateway,
+  world: World,
+  load: Load,
+): Promise<ProfiledRound> {
+  const rounds: Round[] = [];
+  const spent = await side.profile(async () => {
+    rounds.push(await round(side, world, load));
+  });
+  const [{ cpu } = { cpu: (await side.usage()).cpu }] = rounds;
+  return { number, spent, cpu };
+}
+
+/**
+ * V8 samples by the clock, also while a thread waits for a core. So the samples give the shares,
+ * and the CPU time of the threads gives the sum, which includes what the sampling itself costs.
+ */
+function reportSpent(part: CpuPart, columns: readonly ProfiledRound[], calls: number): void {
+  const cpuMs = ({ cpu }: ProfiledRound) => (cpu[part] * 1_000) / calls;
+  if (columns.every((column) => cpuMs(column) < leastShownMs)) return;
+  row(
+    part,
+    columns.map((column) => cpuMs(column).toFixed(2)),
+  );
+  for (const name of subsystemNames) {
+    const shown = columns.map((column) => {
+      const times = column.spent.get(part)?.bySubsystem ?? new Map<string, number>();
+      const sum = [...times.values()].reduce((total, ms) => total + ms, 0);
+      return cpuMs(column) * ((times.get(name) ?? 0) / Math.max(1, sum));
+    });
+    if (shown.some((ms) => ms >= leastShownMs))
+      row(
+        `  ${name}`,
+        shown.map((ms) => ms.toFixed(2)),
+      );
   }
 }
 
@@ -124,11 +216,14 @@ async function benchAt(
 
 async function round(side: MeasuredGateway, world: World, load: Load): Promise<Round> {
   const before = await side.usage();
+  const startedAt = performance.now();
   const placed = await placeCalls(side.gateway, world, load);
   await pause(settleMs);
   const after = await side.usage();
   return {
+    seconds: (performance.now() - startedAt) / 1_000,
     cpu: difference(before.cpu, after.cpu),
+    wakes: difference(before.wakes, after.wakes),
     counts: difference(before.counts, after.counts),
     calls: load.calls,
     ...placed,
@@ -177,6 +272,16 @@ function report(measured: readonly Measured[]): void {
       values((round) => (round.cpu[part] * 1_000) / round.calls, 1),
     );
   }
+  row('lowest and highest round', spreads(measured));
+  row('wakes per call, per second', []);
+  for (const part of cpuParts) {
+    const perCall = values((round) => round.wakes[part] / round.calls, 0);
+    const perSecond = values((round) => round.wakes[part] / round.seconds, 0);
+    row(
+      `  ${part}`,
+      perCall.map((count, index) => `${count}, ${perSecond[index]}`),
+    );
+  }
   row('per call:', []);
   for (const what of counted) {
     row(
@@ -206,6 +311,13 @@ function report(measured: readonly Measured[]): void {
   if (shares.every((share) => share >= leastRight)) return;
   process.exitCode = 1;
   console.log(`    FAILED: fewer than ${leastRight * 100} % of the verdicts are right`);
+}
+
+function spreads(measured: readonly Measured[]): readonly string[] {
+  return measured.map(({ rounds }) => {
+    const costs = rounds.map(cpuMs);
+    return `${Math.min(...costs).toFixed(1)}-${Math.max(...costs).toFixed(1)}`;
+  });
 }
 
 function row(what: string, values: readonly string[]): void {
