@@ -61,6 +61,8 @@ export type Usage = {
   /** How often threads began to wait, and so were woken later (voluntary context switches). */
   readonly wakes: Readonly<Record<CpuPart, number>>;
   readonly counts: Readonly<Record<Counted, number>>;
+  /** How often each statement was sent, by its name or the begin of its text. */
+  readonly statements: Readonly<Record<string, number>>;
 };
 
 export type MeasuredGateway = AsyncDisposable & {
@@ -115,7 +117,7 @@ export async function startMeasured(
       usage: async () => ({
         cpu: await readCpu(pid, probe.path, postgres),
         wakes: await readWakes(pid, probe.path, postgres),
-        counts: await readCounts(pid, probe.path, monitorPort),
+        ...(await readCounts(pid, probe.path, monitorPort)),
       }),
       profile: (work) => profileParts(probe.path, work),
       threads: async () => groupedThreads(await threadScripts(probe.path)),
@@ -253,7 +255,7 @@ function partOfThread(script: string): CpuPart {
 }
 
 type Probed = {
-  readonly statements: number;
+  readonly statements: Readonly<Record<string, number>>;
   readonly framesToDrachtio: number;
   readonly framesFromDrachtio: number;
 };
@@ -262,7 +264,7 @@ async function readCounts(
   pid: number,
   probeFolder: string,
   monitorPort: number,
-): Promise<Usage['counts']> {
+): Promise<Pick<Usage, 'counts' | 'statements'>> {
   const probed = JSON.parse(await text(connect(join(probeFolder, 'counts')))) as Probed;
   const answer = await fetch(`http://127.0.0.1:${monitorPort}/varz`);
   const nats = (await answer.json()) as { readonly in_msgs: number; readonly out_msgs: number };
@@ -270,12 +272,14 @@ async function readCounts(
   const [read = 0, written = 0] = [/syscr: (\d+)/, /syscw: (\d+)/].map((line) =>
     Number(line.exec(io)?.[1] ?? 0),
   );
-  return {
+  const statements = Object.values(probed.statements).reduce((sum, count) => sum + count, 0);
+  const counts = {
     'messages to NATS (in_msgs of /varz)': nats.in_msgs,
     'messages from NATS (out_msgs of /varz)': nats.out_msgs,
-    'statements to SQL (queries of the pg clients)': probed.statements,
+    'statements to SQL (queries of the pg clients)': statements,
     'frames to drachtio': probed.framesToDrachtio,
     'frames from drachtio': probed.framesFromDrachtio,
     'read and write calls (/proc/PID/io)': read + written,
   };
+  return { counts, statements: probed.statements };
 }

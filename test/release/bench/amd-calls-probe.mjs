@@ -20,11 +20,13 @@ if (script.endsWith('.js')) serveProfiles(join(folder, `profile-${threadId}`));
 
 // Other programs that the gateway starts inherit the option, but they are not measured.
 if (isMainThread && basename(script) === 'main.js') {
-  const counts = { statements: 0, framesToDrachtio: 0, framesFromDrachtio: 0 };
+  const counts = { statements: {}, framesToDrachtio: 0, framesFromDrachtio: 0 };
   // Resolves the modules that the gateway loads, wherever its build is.
   const require = createRequire(script);
-  countCalls(require('pg').Client.prototype, 'query', () => {
-    counts.statements += 1;
+  countCalls(require('pg').Client.prototype, 'query', (query) => {
+    const text = typeof query === 'string' ? query : (query?.name ?? query?.text ?? '');
+    const name = text.trim().slice(0, 60).replaceAll(/\s+/g, ' ');
+    counts.statements[name] = (counts.statements[name] ?? 0) + 1;
   });
   const protocol = require('drachtio-srf/lib/wire-protocol.js').prototype;
   countCalls(protocol, 'send', () => {

@@ -68,6 +68,8 @@ export type Spent = {
   readonly bySubsystem: ReadonlyMap<string, number>;
   /** CPU time in ms, by function with its module and line. */
   readonly byFunction: ReadonlyMap<string, number>;
+  /** CPU time in ms, by module. Includes what Node and V8 do for its functions. */
+  readonly byModule: ReadonlyMap<string, number>;
 };
 
 /** Functions in which a thread only waits, although V8 counts it as running. */
@@ -111,14 +113,16 @@ function spentIn({ nodes, startTime, endTime }: Profile): Spent {
   for (const node of nodes) for (const child of node.children ?? []) parents.set(child, node);
   const bySubsystem = new Map<string, number>();
   const byFunction = new Map<string, number>();
+  const byModule = new Map<string, number>();
   for (const node of nodes) {
     const name = functionOf(node.callFrame);
     if (node.hitCount === 0 || name.startsWith('(idle)') || waiting.test(name)) continue;
-    const subsystem = subsystemOf(node, parents);
+    const { subsystem, module } = ownerOf(node, parents);
     add(bySubsystem, subsystem, node.hitCount * msPerHit);
     add(byFunction, `${name} (${subsystem})`, node.hitCount * msPerHit);
+    add(byModule, module, node.hitCount * msPerHit);
   }
-  return { bySubsystem, byFunction };
+  return { bySubsystem, byFunction, byModule };
 }
 
 function functionOf({ functionName, ...frame }: CallFrame): string {
@@ -127,36 +131,49 @@ function functionOf({ functionName, ...frame }: CallFrame): string {
 
 /** Adds the times of several profiles. */
 export function sumOf(parts: readonly Spent[]): Spent {
-  const sum = { bySubsystem: new Map<string, number>(), byFunction: new Map<string, number>() };
-  for (const { bySubsystem, byFunction } of parts) {
-    for (const [name, ms] of bySubsystem) add(sum.bySubsystem, name, ms);
-    for (const [name, ms] of byFunction) add(sum.byFunction, name, ms);
-  }
-  return sum;
+  const sumBy = (kind: keyof Spent): ReadonlyMap<string, number> => {
+    const sums = new Map<string, number>();
+    for (const part of parts) for (const [name, ms] of part[kind]) add(sums, name, ms);
+    return sums;
+  };
+  return {
+    bySubsystem: sumBy('bySubsystem'),
+    byFunction: sumBy('byFunction'),
+    byModule: sumBy('byModule'),
+  };
 }
 
 function add(sums: Map<string, number>, name: string, ms: number): void {
   sums.set(name, (sums.get(name) ?? 0) + ms);
 }
 
-function subsystemOf(leaf: ProfileNode, parents: ReadonlyMap<number, ProfileNode>): string {
-  if (leaf.callFrame.functionName !== '(garbage collector)') {
-    for (
-      let node: ProfileNode | undefined = leaf;
-      node !== undefined;
-      node = parents.get(node.id)
-    ) {
-      const path = pathOf(node.callFrame);
-      const name = subsystems.find(([, pattern]) => pattern.test(path))?.[0];
-      if (name !== undefined) return name;
-    }
+type Owner = { readonly subsystem: string; readonly module: string };
+
+/** Returns the subsystem that a sample counts for, and the innermost module in it. */
+function ownerOf(leaf: ProfileNode, parents: ReadonlyMap<number, ProfileNode>): Owner {
+  const stack: CallFrame[] = [];
+  for (let node: ProfileNode | undefined = leaf; node !== undefined; node = parents.get(node.id))
+    stack.push(node.callFrame);
+  const isGarbage = leaf.callFrame.functionName === '(garbage collector)';
+  const ours = isGarbage ? undefined : firstOf(subsystems, stack.map(pathOf));
+  return (
+    ours ??
+    firstOf(
+      ofNode,
+      stack.map(({ url, functionName }) => (url === '' ? functionName : url)),
+    ) ?? { subsystem: 'V8', module: leaf.callFrame.functionName }
+  );
+}
+
+function firstOf(
+  patterns: readonly (readonly [string, RegExp])[],
+  modules: readonly string[],
+): Owner | undefined {
+  for (const module of modules) {
+    const subsystem = patterns.find(([, pattern]) => pattern.test(module))?.[0];
+    if (subsystem !== undefined) return { subsystem, module };
   }
-  for (let node: ProfileNode | undefined = leaf; node !== undefined; node = parents.get(node.id)) {
-    const { url, functionName } = node.callFrame;
-    const name = ofNode.find(([, pattern]) => pattern.test(url === '' ? functionName : url))?.[0];
-    if (name !== undefined) return name;
-  }
-  return 'V8';
+  return undefined;
 }
 
 export const subsystemNames: readonly string[] = [...subsystems, ...ofNode]
@@ -205,8 +222,9 @@ function readSourceMap(path: string): SourceMap | undefined {
   }
 }
 
-/** Keeps what follows the folder of the build, which may itself be called `src`. */
+/** Returns the path within the package or the repository, which may be anywhere. */
 function withoutBuild(path: string): string {
-  const start = Math.max(path.lastIndexOf('/node_modules/'), path.lastIndexOf('/src/'));
+  const inPackage = path.lastIndexOf('/node_modules/');
+  const start = inPackage < 0 ? path.lastIndexOf('/src/') : inPackage;
   return start < 0 ? path : relative('/', path.slice(start));
 }

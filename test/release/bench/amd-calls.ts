@@ -1,8 +1,9 @@
 // Measures the CPU time of a call with detection at realistic rates. A call lasts ten seconds, and
 // the other end (sipp) plays a person or a voicemail. Counts everything except sipp and the dialer,
-// by process and thread. `--against <commit>` also measures another commit, with alternating
-// rounds. `--profiled 1,2,10` shows where the CPU time goes in these rounds after a start, at each
-// rate, and `--profiled none` leaves that out. The bench fails if too many verdicts are wrong.
+// by process and thread. `--against <commit>` also measures another commit, or the build in another
+// folder, with alternating rounds. `--profiled 1,2,10` shows where the CPU time goes in these
+// rounds after a start, at each rate, and `--profiled none` doesn't. `--traced 0` leaves out the
+// system calls. The bench fails if too many verdicts are wrong.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -36,14 +37,17 @@ const settleMs = 1_000;
 const mostWrongShown = 10;
 /** Lines that would show less than this per call are left out. */
 const leastShownMs = 0.005;
-const mostFunctions = 40;
-const traced = { rate: 5, calls: 30 };
+const leastStatements = 0.02;
+const mostShown = { byModule: 40, byFunction: 40 } as const;
+const tracedRate = 5;
 
 type Options = {
   readonly rates: readonly number[];
   readonly calls: number;
   readonly rounds: number;
   readonly profiled: readonly number[];
+  /** The number of calls whose system calls are counted. */
+  readonly traced: number;
 };
 type Round = Usage & PlacedCalls & { readonly calls: number; readonly seconds: number };
 
@@ -55,6 +59,7 @@ export async function benchAmdCalls(args: readonly string[]): Promise<void> {
       calls: { type: 'string', default: '200' },
       rounds: { type: 'string', default: '3' },
       profiled: { type: 'string', default: '1,2,10' },
+      traced: { type: 'string', default: '30' },
       database: { type: 'string', default: 'both' },
       against: { type: 'string' },
     },
@@ -63,20 +68,22 @@ export async function benchAmdCalls(args: readonly string[]): Promise<void> {
     rates: values.rates.split(',').map(Number),
     calls: Number(values.calls),
     rounds: Number(values.rounds),
+    traced: Number(values.traced),
     profiled: values.profiled === 'none' ? [] : values.profiled.split(',').map(Number),
   };
-  await using here = buildHere();
-  await using other = values.against === undefined ? undefined : await buildOf(values.against);
-  const builds = other === undefined ? [here] : [other, here];
-  await using callee = await startCallee();
+  const builds: Build[] = [];
   const receiver = timed(await startReceiver());
   try {
+    for (const other of values.against?.split(',') ?? []) builds.push(await buildOf(other));
+    builds.push(buildHere());
+    await using callee = await startCallee();
     const world = { callee, receiver };
     if (values.database !== 'pglite')
       await benchOn('PostgreSQL (fsync on)', builds, world, options);
     if (values.database !== 'postgres') await benchOn('PGlite', builds, world, options);
   } finally {
     await receiver.close();
+    for (const build of builds) await build[Symbol.asyncDispose]();
   }
 }
 
@@ -108,7 +115,8 @@ async function benchRounds(
     for (const side of sides) await round(side, world, warmUp);
     for (const side of sides) console.log(`  ${side.name}, idle: ${await idleShare(side)}`);
     for (const rate of options.rates) await benchAt(rate, sides, world, options);
-    for (const side of sides) {
+    const traced = { rate: tracedRate, calls: options.traced };
+    for (const side of traced.calls > 0 ? sides : []) {
       const threads = await side.threads();
       await countSystemCalls(side.name, threads, traced.calls, () => round(side, world, traced));
     }
@@ -137,11 +145,26 @@ async function profileAt(
     columns.map(({ number }) => `round ${number}`),
   );
   for (const part of cpuParts) reportSpent(part, columns, calls);
-  const main = columns.at(-1)?.spent.get('gateway: main thread');
-  const functions = [...(main?.byFunction ?? [])].toSorted(([, one], [, other]) => other - one);
-  console.log('    the main thread in the last of these rounds, by function:');
-  for (const [name, ms] of functions.slice(0, mostFunctions))
-    console.log(`      ${(ms / calls).toFixed(2)} ${name}`);
+  for (const part of cpuParts) reportCode(part, columns.at(-1), calls);
+}
+
+/** Prints the functions and modules that take most of a part's CPU time. */
+function reportCode(part: CpuPart, column: ProfiledRound | undefined, calls: number): void {
+  const spent = column?.spent.get(part);
+  if (column === undefined || spent === undefined) return;
+  for (const kind of ['byModule', 'byFunction'] as const) {
+    const times = [...spent[kind]].toSorted(([, one], [, other]) => other - one);
+    const sum = times.reduce((total, [, ms]) => total + ms, 0);
+    const cpuMs = ((column.cpu[part] * 1_000) / calls) * (1 / Math.max(1, sum));
+    const shown = times
+      .slice(0, mostShown[kind])
+      .filter(([, ms]) => ms * cpuMs > leastShownMs * 10);
+    if (shown.length === 0) continue;
+    console.log(
+      `    ${part}, ${kind === 'byModule' ? 'modules' : 'functions'}, round ${column.number}:`,
+    );
+    for (const [name, ms] of shown) console.log(`      ${(ms * cpuMs).toFixed(2)} ${name}`);
+  }
 }
 
 type ProfiledRound = {
@@ -225,6 +248,7 @@ async function round(side: MeasuredGateway, world: World, load: Load): Promise<R
     cpu: difference(before.cpu, after.cpu),
     wakes: difference(before.wakes, after.wakes),
     counts: difference(before.counts, after.counts),
+    statements: difference({ ...zeroes(after.statements), ...before.statements }, after.statements),
     calls: load.calls,
     ...placed,
   };
@@ -239,6 +263,10 @@ function difference<Name extends string>(
     Name,
     number
   >;
+}
+
+function zeroes(counts: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.keys(counts).map((name) => [name, 0]));
 }
 
 /** Returns the CPU use of a gateway, its database and NATS without any call. */
@@ -288,6 +316,13 @@ function report(measured: readonly Measured[]): void {
       `  ${what}`,
       values((round) => round.counts[what] / round.calls, 1),
     );
+  }
+  const names = new Set(
+    measured.flatMap(({ rounds }) => rounds.flatMap(({ statements }) => Object.keys(statements))),
+  );
+  for (const name of names) {
+    const shown = values((round) => (round.statements[name] ?? 0) / round.calls, 2);
+    if (shown.some((value) => Number(value) >= leastStatements)) row(`    ${name}`, shown);
   }
   row(
     'calls/s dialled',

@@ -1,9 +1,10 @@
 // Builds another commit in a git worktree of its own, which is removed afterwards.
 
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -26,7 +27,10 @@ export function buildHere(): Build {
   };
 }
 
+/** @param commit a commit to build, or the folder of a finished build */
 export async function buildOf(commit: string): Promise<Build> {
+  if (existsSync(join(commit, 'main.js')))
+    return { ...buildHere(), name: basename(commit), folder: resolve(commit) };
   const { name, folder, [Symbol.asyncDispose]: dispose } = await treeOf(commit);
   try {
     await run('npm', ['run', '--silent', 'build'], { cwd: folder });
