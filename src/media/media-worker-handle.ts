@@ -236,7 +236,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
   #post(message: ToMediaWorker, transfer: readonly MessagePort[] = []): void {
     if (!('worker' in this.#life)) return;
     this.#life.worker?.postMessage(message, transfer);
-    wake(this.#rest);
+    // Nobody waits for the end of a session, so the worker reads it at its next tick.
+    if (message.kind !== 'close') wake(this.#rest);
   }
 
   #startWorker(): Life {

@@ -116,8 +116,10 @@ async function send(
   });
   const { notifyUrl: url } = recipient;
   const { eventId, sequence, attempts } = notification;
-  const what = { callId, eventId, sequence, attempt: attempts + 1, host: hostOf(url) };
-  const span = deps.trace?.(recipient.trace, what);
+  const span = deps.trace?.(recipient.trace, {
+    ...{ callId, eventId, sequence, attempt: attempts + 1 },
+    host: hostOf(url),
+  });
   const headers = mergeHeaders(
     withTrace(recipient.notifyHeaders ?? {}, span?.trace ?? recipient.trace),
     {

@@ -10,6 +10,7 @@
 // destroy the connection, which means that nothing is written later and no receiver can keep a
 // connection open for longer than an attempt may take.
 
+import { LRUCache } from 'lru-cache';
 import type { Client } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
 import { Connections } from './connections.ts';
@@ -19,6 +20,8 @@ import { type AttemptResult, parseRetryAfterS } from './delivery-rules.ts';
 const defaultTimeoutMs = 10_000;
 /** If a response body is larger, a new connection is cheaper than reading the rest of the body. */
 const maxBodyBytes = 64 * 1024;
+/** Most processes send to a few URLs. Parsing one and checking its address costs 30 µs. */
+const maxKnownUrls = 1_000;
 /** This time-out is short, because the call's next notification has to wait for the body. */
 const defaultBodyTimeoutMs = 2_000;
 
@@ -55,13 +58,13 @@ export function createSender(options: SenderOptions): NotificationSender {
   const { timeoutMs = defaultTimeoutMs, replyTimeoutMs = defaultBodyTimeoutMs } = options;
   const times = { timeoutMs, replyTimeoutMs };
   const connections = new Connections(options.guard, timeoutMs);
+  const receiverOf = createReceiverLookup(options.guard);
   return {
     send: async (notification) => {
-      const url = URL.canParse(notification.url) ? new URL(notification.url) : undefined;
-      if (url === undefined) return { kind: 'forbidden', error: 'the notification URL is invalid' };
-      if (!options.guard.isHostAllowed(url)) return notAllowed;
+      const receiver = receiverOf(notification.url);
+      if ('kind' in receiver) return receiver;
       try {
-        const exchange = await exchangeWith(connections, url, notification, times);
+        const exchange = await exchangeWith(connections, receiver, notification, times);
         return toResult(exchange, options.now());
       } catch (error) {
         return toFailure(error);
@@ -69,6 +72,26 @@ export function createSender(options: SenderOptions): NotificationSender {
     },
     close: async () => connections.close(),
   };
+}
+
+/** Where a notification is sent. Its address is checked again when we connect. */
+type Receiver = { readonly origin: string; readonly path: string };
+type Forbidden = Extract<AttemptResult, { readonly kind: 'forbidden' }>;
+
+function createReceiverLookup(guard: AddressGuard): (url: string) => Receiver | Forbidden {
+  const known = new LRUCache<string, Receiver | Forbidden>({ max: maxKnownUrls });
+  return (text) => {
+    const receiver = known.get(text) ?? receiverAt(text, guard);
+    known.set(text, receiver);
+    return receiver;
+  };
+}
+
+function receiverAt(text: string, guard: AddressGuard): Receiver | Forbidden {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) return { kind: 'forbidden', error: 'the notification URL is invalid' };
+  if (!guard.isHostAllowed(url)) return notAllowed;
+  return { origin: url.origin, path: `${url.pathname}${url.search}` };
 }
 
 class WithheldError extends Error {}
@@ -85,18 +108,18 @@ type Times = { readonly timeoutMs: number; readonly replyTimeoutMs: number };
 /** @throws if no status line arrived */
 async function exchangeWith(
   connections: Connections,
-  url: URL,
+  receiver: Receiver,
   notification: OutgoingNotification,
   times: Times,
 ): Promise<Exchange> {
-  const client = connections.take(url.origin);
+  const client = connections.take(receiver.origin);
   let isFree = false;
   try {
-    const exchange = await post(client, url, notification, times);
+    const exchange = await post(client, receiver.path, notification, times);
     isFree = exchange.isComplete;
     return exchange;
   } finally {
-    if (isFree) connections.giveBack(url.origin, client);
+    if (isFree) connections.giveBack(receiver.origin, client);
     else connections.destroy(client);
   }
 }
@@ -107,7 +130,7 @@ async function exchangeWith(
  */
 function post(
   client: Client,
-  url: URL,
+  path: string,
   { headers, body, mayBeSent }: OutgoingNotification,
   { timeoutMs, replyTimeoutMs }: Times,
 ): Promise<Exchange> {
@@ -121,9 +144,9 @@ function post(
       if (response === undefined) reject(error);
       else resolve({ ...response, isComplete });
     };
-    const timer = setTimeout(end, timeoutMs, false, new AttemptTimeoutError(timeoutMs));
+    const timer = setTimeout(() => end(false, new AttemptTimeoutError(timeoutMs)), timeoutMs);
     client.dispatch(
-      { method: 'POST', path: `${url.pathname}${url.search}`, headers, body },
+      { method: 'POST', path, headers, body },
       {
         // Called right before the first byte is written.
         onRequestStart: () => {
@@ -176,7 +199,7 @@ function toFailure(error: unknown): AttemptResult | undefined {
   return { kind: 'unreachable', error: code };
 }
 
-const notAllowed: AttemptResult = {
+const notAllowed: Forbidden = {
   kind: 'forbidden',
   error:
     'the address of the notification URL is private, local or reserved, and not in NOTIFY_ALLOWED_NETWORKS',
