@@ -8,7 +8,12 @@ import { amdEventNames } from '../calls/detection/amd-event.ts';
 import { type NumberReading, readingFor } from '../calls/target/number-reading.ts';
 import { parseTarget } from '../calls/target/parse-target.ts';
 import { invalidRequest } from '../http/problem.ts';
-import type { CallFilter, SummaryPeriod, SummaryRequest } from '../interactions/call-queries.ts';
+import type {
+  CallersRequest,
+  CallFilter,
+  SummaryPeriod,
+  SummaryRequest,
+} from '../interactions/call-queries.ts';
 import { identifier, identifierUpTo, minUuidStartLength, startsUuid } from '../lib/ids.ts';
 import { beginningOfDay, dayAfter, dayAt, isTimeZone } from '../lib/local-days.ts';
 import { slotMs } from '../store/calls/call-slots.ts';
@@ -244,9 +249,24 @@ export const summaryQuery = z
 /** As long as the totals of caller IDs are kept. */
 const maxCallersDays = 31;
 
+/** Bounds the response: there may be 500 caller IDs. */
+const maxDailyCallersDays = 14;
+
 export const callersQuery = z
-  .strictObject(totalsMembers)
-  .superRefine((query, context) => checkTotals(query, context, maxCallersDays));
+  .strictObject({
+    ...totalsMembers,
+    days: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe(`also by day. The period is then at most ${maxDailyCallersDays} days`),
+  })
+  .superRefine((query, context) =>
+    checkTotals(query, context, query.days === 'true' ? maxDailyCallersDays : maxCallersDays),
+  );
+
+export function toCallersRequest(query: z.output<typeof callersQuery>, now: Date): CallersRequest {
+  return { ...toSummaryPeriod(query, now), withDays: query.days === 'true' };
+}
 
 export function toSummaryRequest(query: z.output<typeof summaryQuery>, now: Date): SummaryRequest {
   const { outcome, status, verdict } = query;
@@ -258,7 +278,10 @@ export function toSummaryRequest(query: z.output<typeof summaryQuery>, now: Date
   return { ...toSummaryPeriod(query, now), filter, withQuarters: query.quarters === 'true' };
 }
 
-export function toSummaryPeriod(query: z.output<typeof callersQuery>, now: Date): SummaryPeriod {
+function toSummaryPeriod(
+  query: Omit<z.output<typeof callersQuery>, 'days'>,
+  now: Date,
+): SummaryPeriod {
   const { timeZone: zone } = query;
   const { from, to } = periodOf(query);
   if (from !== undefined && to !== undefined) return { from, to, timeZone: zone };

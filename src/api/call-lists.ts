@@ -28,8 +28,8 @@ import {
   listQuery,
   maxPageCalls,
   summaryQuery,
+  toCallersRequest,
   toFilter,
-  toSummaryPeriod,
   toSummaryRequest,
 } from './call-filters.ts';
 import { botParams, callPageSchema } from './call-schemas.ts';
@@ -50,7 +50,7 @@ const summaryDescription =
   'The gateway keeps these totals as calls end, so a summary costs the same however many calls there are. `from` and `to` must be quarters of an hour, at most 92 days apart. Without them, and without `day`, the summary is of today. `quarters=true` adds each quarter of an hour, for at most 8 days: every time zone begins its hours and days on one. With `outcome`, `verdict` or `status`, only these calls are counted. Totals are kept for 400 days.';
 
 const callersDescription =
-  'The share of a caller ID’s calls that carriers blocked shows the number’s reputation. `from` and `to` must be quarters of an hour, at most 31 days apart. Without them, and without `day`, the response is about today. These totals are kept for 31 days.';
+  'The share of a caller ID’s calls that carriers blocked shows the number’s reputation. `from` and `to` must be quarters of an hour, at most 31 days apart. Without them, and without `day`, the response is about today. `days=true` adds the counts of each day, for at most 14 days. These totals are kept for 31 days.';
 
 export function registerCallLists(server: ApiInstance, deps: CallListDependencies): void {
   const { clients, services } = deps;
@@ -143,7 +143,7 @@ function registerPair(
       response: responses('The caller IDs', callersSummarySchema, problems),
     },
     handler: async (request) =>
-      await calls.callers(await scopeOf(request), toSummaryPeriod(request.query, new Date())),
+      await calls.callers(await scopeOf(request), toCallersRequest(request.query, new Date())),
   });
 }
 

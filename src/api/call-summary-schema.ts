@@ -74,6 +74,13 @@ export const callsSummarySchema = z
     ],
   });
 
+const callerCounts = {
+  accepted: counts.accepted,
+  answered: count,
+  short: counts.short,
+  blocked: count.describe('ended calls with the outcome `blocked`'),
+};
+
 export const callersSummarySchema = z
   .object({
     from: timestamp,
@@ -83,11 +90,13 @@ export const callersSummarySchema = z
       .array(
         z.object({
           caller: z.string().describe('the caller ID, without a leading `+`'),
-          accepted: counts.accepted,
-          answered: count,
-          short: counts.short,
-          blocked: count.describe('ended calls with the outcome `blocked`'),
+          ...callerCounts,
           blockedShare: z.number().min(0).max(1).describe('`blocked` as a share of `accepted`'),
+          days: z
+            .array(z.object({ day: z.string(), ...callerCounts }))
+            .readonly()
+            .optional()
+            .describe('only with `days=true`: the days of `timeZone` that have calls, in order'),
         }),
       )
       .readonly()

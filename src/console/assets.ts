@@ -1,5 +1,5 @@
-// Provides the files that the browser loads: the page's own modules, which we serve exactly as in
-// the source, and the libraries that these modules import from node_modules. We read and compress
+// Provides the files that the browser loads: the page's own modules, which we serve as they are in
+// the source, but without comments, and the libraries that these modules import from node_modules. We read and compress
 // each file once. There is no bundling, because an import map tells the browser where the modules
 // are. A table of how numbers are written is the only file that we generate.
 
@@ -10,6 +10,7 @@ import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import { internationalFormats } from '../lib/phone-numbers.ts';
+import { withoutComments } from './page-text.ts';
 
 export type Asset = {
   readonly type: string;
@@ -100,9 +101,12 @@ export async function loadAssets(): Promise<Assets> {
 async function ownFiles(): Promise<readonly (readonly [string, Buffer])[]> {
   const names = await readdir(pageFolder, { recursive: true });
   const files = names.filter((name) => types[extname(name)] !== undefined);
-  return await Promise.all(
-    files.map(async (name) => [name, await readFile(new URL(name, pageFolder))] as const),
-  );
+  return await Promise.all(files.map(async (name) => [name, await readOwn(name)] as const));
+}
+
+async function readOwn(name: string): Promise<Buffer> {
+  const text = await readFile(new URL(name, pageFolder), 'utf8');
+  return Buffer.from(/\.(js|css)$/.test(name) ? withoutComments(text) : text);
 }
 
 /** Not needed before the page's words are there. */

@@ -182,22 +182,32 @@ export type CallsSummary = {
   readonly quarters?: readonly (CallCounts & { readonly from: string })[];
 };
 
+export type CallersRequest = SummaryPeriod & {
+  /** Whether each caller ID has its counts of each day, too. */
+  readonly withDays: boolean;
+};
+
+export type CallerCounts = {
+  readonly accepted: number;
+  readonly answered: number;
+  /** Ended calls that were over within 6 s of the answer. */
+  readonly short: number;
+  readonly blocked: number;
+};
+
 /** The caller IDs with the most blocked calls first, then those with the most calls. */
 export type CallersSummary = {
   readonly from: string;
   readonly to: string;
   readonly timeZone: string;
-  readonly callers: readonly {
+  readonly callers: readonly (CallerCounts & {
     /** Without a leading `+`. */
     readonly caller: string;
-    readonly accepted: number;
-    readonly answered: number;
-    /** Ended calls that were over within 6 s of the answer. */
-    readonly short: number;
-    readonly blocked: number;
     /** `blocked` as a share of `accepted`, from 0 to 1. */
     readonly blockedShare: number;
-  }[];
+    /** The days that have calls, in order. Undefined unless requested. */
+    readonly days?: readonly (CallerCounts & { readonly day: LocalDay })[];
+  })[];
   /** Present if there are more caller IDs than the list has room for. */
   readonly more?: true;
 };
@@ -205,7 +215,7 @@ export type CallersSummary = {
 export type CallQueries = {
   list(scope: CallScope | AppScope, filter: CallFilter): Promise<CallPage | 'bad-cursor'>;
   summary(scope: CallScope | AppScope, request: SummaryRequest): Promise<CallsSummary>;
-  callers(scope: CallScope | AppScope, period: SummaryPeriod): Promise<CallersSummary>;
+  callers(scope: CallScope | AppScope, request: CallersRequest): Promise<CallersSummary>;
   /** Reads the state for hang-ups and commands, which must not queue behind other reads. */
   state(scope: CallScope, callId: string): Promise<CallState | undefined>;
   details(scope: CallScope | AppScope, callId: string): Promise<CallDetails | undefined>;

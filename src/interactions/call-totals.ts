@@ -3,7 +3,7 @@
 // becomes settled and counted in one statement, so a summary has each call exactly once.
 
 import { type CallOutcome, callOutcomes } from '../calls/contract/call-words.ts';
-import { beginningOfDay, dayAfter, dayAt, type LocalDay } from '../lib/local-days.ts';
+import { beginningOfDay, daysIn } from '../lib/local-days.ts';
 import { acceptedSlot } from '../store/calls/call-slots.ts';
 import type { Queries } from '../store/queries.ts';
 import { isShort } from '../store/schema/calls.ts';
@@ -88,13 +88,6 @@ function totalsConditions({ outcome, status, verdict }: SummaryFilter): readonly
     ...(status === undefined ? [] : [sql`status = ${status}`]),
     ...(verdict === undefined ? [] : [sql`verdict = ${verdict}`]),
   ];
-}
-
-function daysIn(from: Date, to: Date, timeZone: string): readonly LocalDay[] {
-  const days: LocalDay[] = [];
-  const last = dayAt(new Date(to.getTime() - 1), timeZone);
-  for (let day = dayAt(from, timeZone); day <= last; day = dayAfter(day)) days.push(day);
-  return days;
 }
 
 function countsByName(rows: readonly Row[]): ReadonlyMap<string, CallCounts> {

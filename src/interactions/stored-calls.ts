@@ -43,7 +43,7 @@ export function createCallQueries({ pool, reads }: Pick<Database, 'pool' | 'read
   return {
     list: (scope, filter) => listCalls(readsOf(scope), scope, filter),
     summary: (scope, request) => summarizeCalls(readsOf(scope), scope, request),
-    callers: (scope, period) => summarizeCallers(readsOf(scope), scope, period),
+    callers: (scope, request) => summarizeCallers(readsOf(scope), scope, request),
     state: (scope, callId) => stateOf(pool, scope, callId),
     details: (scope, callId) => details(readsOf(scope), scope, callId),
     context: (scope, callId) => context(readsOf(scope), scope, callId),

@@ -45,6 +45,14 @@ export function dayAfter(day: LocalDay): LocalDay {
   return new Date(Date.parse(`${day}T00:00:00.000Z`) + dayMs).toISOString().slice(0, 10);
 }
 
+/** Returns the days that a zone's calendar shows from `from` until before `to`. */
+export function daysIn(from: Date, to: Date, timeZone: string): readonly LocalDay[] {
+  const days: LocalDay[] = [];
+  const last = dayAt(new Date(to.getTime() - 1), timeZone);
+  for (let day = dayAt(from, timeZone); day <= last; day = dayAfter(day)) days.push(day);
+  return days;
+}
+
 /** @throws RangeError if there is no such zone */
 function calendarOf(timeZone: string): Intl.DateTimeFormat {
   return new Intl.DateTimeFormat('en-US', {

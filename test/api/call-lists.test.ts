@@ -180,3 +180,11 @@ describe.each(lists)('GET %s/summary', (path) => {
     expect(response.json<ProblemDocument>().errors?.map((error) => error.path)).toEqual([member]);
   });
 });
+
+test.each(lists)('GET %s/callers is by day for at most 14 days', async (path) => {
+  const query = (to: string) => `${path}/callers?from=2026-11-01T00:00:00Z&to=${to}&days=true`;
+
+  expect((await ask(query('2026-11-15T00:00:00Z'))).statusCode).toBe(200);
+  const tooLong = await ask(query('2026-11-20T00:00:00Z'));
+  expect(tooLong.json<ProblemDocument>().errors?.map((error) => error.path)).toEqual(['to']);
+});

@@ -44,6 +44,8 @@ export async function watchDetection({ base }: Stage, page: Page): Promise<void>
   await picture(page, 'detection-bar');
   await page.locator('main tbody a').first().click();
   await page.locator('.timeline').waitFor();
+  await page.goto(`${base}/console#/detection?constructor=1`);
+  await page.getByRole('link', { name: 'dense-speech' }).waitFor();
   await page.goto(`${base}/console#/detection?reason=${encodeURIComponent(markup)}`);
   await page.getByText('No such call in the last day.').waitFor();
   assert.equal(await page.evaluate('window.stranger'), undefined);
@@ -71,7 +73,7 @@ async function fill(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ account_id: string }>('select account_id from apps limit 1');
   const accountId = rows[0]?.account_id ?? '';
   const nowMs = Date.now();
-  const quarters = Array.from({ length: (9 * dayMs) / quarterMs }, (_, index) => {
+  const quarters = Array.from({ length: (15 * dayMs) / quarterMs }, (_, index) => {
     const slot = new Date((Math.floor(nowMs / quarterMs) - index) * quarterMs);
     return { slot, calls: callsIn(slot) };
   }).filter(({ calls }) => calls > 0);
@@ -133,7 +135,11 @@ async function failReceiver(pool: pg.Pool, accountId: string, nowMs: number): Pr
 export async function watchFigures(stage: Stage, nodes: TwoNodes): Promise<void> {
   const base = nodes.here.runtime.httpUrl;
   const pool = new pg.Pool({ connectionString: nodes.databaseUrl });
-  await fill(pool).finally(() => pool.end());
+  try {
+    await fill(pool);
+  } finally {
+    await pool.end();
+  }
   const page = await (await stage.open(base)).newPage();
   await signInBy(nodes.here, page, base);
   await figuresOfToday(page, nodes);
@@ -149,11 +155,11 @@ async function figuresOfToday(page: Page, { here }: TwoNodes): Promise<void> {
     from: midnight.toISOString(),
     to: new Date(midnight.getTime() + dayMs).toISOString(),
   });
-  const { body } = await here.dialer.request('GET', `/api/public/calls/summary?${period}`);
+  const { body } = await here.dialer.request('GET', `/api/public/calls/summary?${period.toString()}`);
   const { accepted } = (body as { readonly total: { readonly accepted: number } }).total;
   const calls = page.locator('.figure').first();
   await calls.locator('.big').getByText(accepted.toLocaleString('en-US')).waitFor();
-  await calls.getByText(/^Last \w+day until \d\d:\d\d: [\d,]+/).waitFor();
+  await calls.getByText(/^Last \w+ until \d\d:\d\d: [\d,]+/).waitFor();
   await page.locator('.figure canvas').nth(5).waitFor();
   await page.locator('tr', { hasText: 'crm.example.com' }).getByText('57 calls').waitFor();
   assert.equal(await page.evaluate('window.stranger'), undefined);
@@ -195,7 +201,8 @@ async function figuresOfTrunks(page: Page, base: string): Promise<void> {
     .getByRole('row', { name: 'carrier' });
   await row.locator('[data-name="Blocked"]').getByText('%').first().waitFor();
   await row.locator('canvas').nth(1).waitFor();
-  await page.getByRole('rowheader', { name: '12025550101' }).waitFor();
+  const caller = page.getByRole('row', { name: '12025550101' });
+  await caller.getByRole('img', { name: 'Blocked calls of 12025550101 by day' }).waitFor();
   await accessible(page, 'trunks with figures');
   await picture(page, 'trunks-busy');
   await page.setViewportSize({ width: 390, height: 844 });

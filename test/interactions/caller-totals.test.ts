@@ -39,7 +39,7 @@ describe.each(databaseKinds)('calls by caller ID on %s', (kind) => {
 
   const day = { from: new Date('2026-11-24T00:00:00Z'), to: new Date('2026-11-25T00:00:00Z') };
   const sum = (scope: CallScope | AppScope = ofAccount, period = day) =>
-    summarizeCallers(database.pool, scope, { ...period, timeZone: 'UTC' });
+    summarizeCallers(database.pool, scope, { ...period, timeZone: 'UTC', withDays: false });
 
   test('count each call once, settled or not, with the most blocked caller ID first', async () => {
     const calls = [
@@ -72,6 +72,33 @@ describe.each(databaseKinds)('calls by caller ID on %s', (kind) => {
       to: new Date('2026-11-24T08:15:00Z'),
     };
     expect((await sum(ofAccount, quarter)).callers.map(({ accepted }) => accepted)).toEqual([1, 3]);
+  });
+
+  test('are by day on request', async () => {
+    const period = { from: new Date('2026-11-22T23:00:00Z'), to: new Date('2026-11-25T23:00:00Z') };
+    const late = { acceptedAt: new Date('2026-11-24T23:00:00Z') };
+    await settle([
+      await ended('15550000001', 'blocked'),
+      await ended('15550000001', 'busy', late),
+      await ended('15550000002', 'busy', late),
+    ]);
+    await ended('15550000001', 'busy', late);
+
+    const { callers } = await summarizeCallers(database.pool, ofAccount, {
+      ...{ ...period, timeZone: 'Europe/Berlin', withDays: true },
+    });
+
+    const counts = { answered: 0, short: 0, blocked: 0 };
+    expect(callers).toMatchObject([
+      {
+        ...{ caller: '15550000001', accepted: 3, blocked: 1 },
+        days: [
+          { day: '2026-11-24', accepted: 1, ...counts, blocked: 1 },
+          { day: '2026-11-25', accepted: 2, ...counts },
+        ],
+      },
+      { caller: '15550000002', days: [{ day: '2026-11-25', accepted: 1 }] },
+    ]);
   });
 
   test('are those of the scope', async () => {

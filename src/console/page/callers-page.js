@@ -1,15 +1,23 @@
-// The account's caller IDs: how their calls have fared in the last 24 hours, and a week before. The
-// share of blocked calls shows a number's reputation.
+// The account's caller IDs: how their calls have fared in the last 7 days, and in the 7 days
+// before. The share of blocked calls shows a number's reputation.
 
+import { useState } from 'preact/hooks';
 import { api, gatewayNowMs } from './api.js';
-import { ShareCells, shareHeads } from './call-shares.js';
+import { ShareCells, shareHeads, shares } from './call-shares.js';
 import { html } from './dom.js';
-import { endOfQuarter, written } from './hours.js';
+import { HourChart } from './hour-chart.js';
+import { written } from './hours.js';
+import { beginningOfDay, dayAt, daysLater, ownTimeZone } from './local-days.js';
 import { Empty, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
 
 const everyMs = 60_000;
-const dayMs = 86_400_000;
+const week = 7;
+/** More rows than these only on request, because each has a chart. */
+const firstRows = 50;
+const dayName = new Intl.DateTimeFormat(undefined, {
+  ...{ day: 'numeric', month: 'short', timeZone: 'UTC' },
+});
 
 export function CallersPage() {
   return html`<p class="back"><a href="#/today">← Today</a></p>
@@ -17,18 +25,17 @@ export function CallersPage() {
     <${CallerIds} />`;
 }
 
-const periodBefore = (endMs, days) => ({
-  from: new Date(endMs - (days + 1) * dayMs).toISOString(),
-  to: new Date(endMs - days * dayMs).toISOString(),
-});
-
+/** Reads two weeks up to today. */
 async function load() {
-  const endMs = endOfQuarter(gatewayNowMs());
-  const [now, before] = await Promise.all([
-    api.callers(periodBefore(endMs, 0)),
-    api.callers(periodBefore(endMs, 7)),
-  ]);
-  return { ...now, before: new Map(before.callers.map((one) => [one.caller, one])) };
+  const today = dayAt(gatewayNowMs(), ownTimeZone);
+  const instant = (days) =>
+    new Date(beginningOfDay(daysLater(today, days), ownTimeZone)).toISOString();
+  const period = { from: instant(1 - 2 * week), to: instant(1), timeZone: ownTimeZone };
+  const answer = await api.callers({ ...period, days: true });
+  const days = Array.from({ length: 2 * week }, (_, index) =>
+    daysLater(today, index + 1 - 2 * week),
+  );
+  return { ...answer, days };
 }
 
 export function CallerIds({ heading }) {
@@ -36,20 +43,48 @@ export function CallerIds({ heading }) {
   if (value === undefined) return error ? html`<${Trouble} error=${error} again=${again} />` : null;
   return html`<section aria-label="Caller IDs">
     ${heading && html`<h2>${heading}</h2>`}
-    ${value.callers.length === 0 ? html`<${Empty} title="No call in the last 24 hours." />` : html`<${CallerTable} value=${value} />`}
+    ${value.callers.length === 0 ? html`<${Empty} title="No call in the last two weeks." />` : html`<${CallerTable} value=${value} />`}
   </section>`;
 }
 
-function CallerTable({ value: { callers, before, more } }) {
-  return html`<table class="stack" aria-label="Caller IDs">
-    <thead><tr><th scope="col">Caller ID</th><th scope="col" class="number">Calls</th><th scope="col" class="number">A week before</th>${shareHeads()}</tr></thead>
-    <tbody>${callers.map((counts) => {
-      const earlier = before.get(counts.caller);
-      return html`<tr key=${counts.caller}>
-        <th scope="row" class="broken">${counts.caller}</th>
-        <td class="number" data-name="Calls">${written(counts.accepted)}</td>
-        <td class="number faint" data-name="A week before">${written(earlier?.accepted ?? 0)}</td>
-        <${ShareCells} counts=${counts} before=${earlier} /></tr>`;
-    })}</tbody></table>
-    <p class="faint">The last 24 hours, the caller IDs with the most blocked calls first. The differences are to the same hours a week before.${more ? ' More caller IDs have calls.' : ''}</p>`;
+const none = { accepted: 0, answered: 0, short: 0, blocked: 0 };
+
+function sumOf(list) {
+  const sum = { ...none };
+  for (const counts of list) for (const name of Object.keys(sum)) sum[name] += counts[name];
+  return sum;
+}
+
+function CallerTable({ value: { callers, days, more } }) {
+  const [isWhole, setWhole] = useState(false);
+  const rows = isWhole ? callers : callers.slice(0, firstRows);
+  return html`<table class="stack trends" aria-label="Caller IDs">
+    <thead><tr><th scope="col">Caller ID</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Week before</th>${shareHeads()}<th scope="col">Blocked by day</th></tr></thead>
+    <tbody>${rows.map((row) => html`<${CallerRow} key=${row.caller} row=${row} days=${days} />`)}</tbody></table>
+    ${rows.length < callers.length && html`<p><button type="button" onClick=${() => setWhole(true)}>Show all ${callers.length}</button></p>`}
+    <p class="faint">The last 7 days, with the differences to the 7 days before. The caller IDs with the most blocked calls come first.${more ? ' More caller IDs have calls.' : ''}</p>`;
+}
+
+const [, , blocked] = shares;
+
+function CallerRow({ row: { caller, days: known }, days }) {
+  const byDay = new Map(known.map((counts) => [counts.day, counts]));
+  const counts = days.map((day) => byDay.get(day) ?? none);
+  const [before, now] = [sumOf(counts.slice(0, week)), sumOf(counts.slice(week))];
+  return html`<tr>
+    <th scope="row" class="broken">${caller}</th>
+    <td class="number" data-name="Calls">${written(now.accepted)}</td>
+    <td class="number faint" data-name="Week before">${written(before.accepted)}</td>
+    <${ShareCells} counts=${now} before=${before} />
+    <${BlockedByDay} caller=${caller} counts=${counts} days=${days} />
+  </tr>`;
+}
+
+function BlockedByDay({ caller, counts, days }) {
+  const names = days.map((day) => dayName.format(Date.parse(day)));
+  const values = counts.map(blocked.of);
+  const stated = names
+    .map((name, index) => `${name} ${written(values[index], true)}`)
+    .filter((_, index) => values[index] !== undefined);
+  return html`<td class="trend" data-name="Blocked by day"><${HourChart} values=${values} names=${names} isShare=${true} isClose=${true} label=${`Blocked calls of ${caller} by day: ${stated.join(', ')}`} /></td>`;
 }

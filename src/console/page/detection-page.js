@@ -56,13 +56,15 @@ export function DetectionPage({ query }) {
     again: () => 10_000,
   });
   const verdicts = value?.verdicts ?? [];
-  const [[by, is] = []] = new URLSearchParams(query);
+  const [[name, bar] = []] = new URLSearchParams(query);
+  // The address may have any name.
+  const chart = Object.hasOwn(charts, name ?? '') ? charts[name] : undefined;
   return html`<div class="bar"><${Title}>Detection</${Title}>
       ${value && html`<span class="faint">${plural(value.calls, 'answered call')} with detection since ${timeOf(value.since)}</span>`}</div>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${value?.calls === 0 && html`<${Empty} title="No call with detection was answered in the last day."><p>Dial with <code>machineDetection</code> <code>detect</code> or <code>disconnect</code>.</p></${Empty}>`}
-    ${value && charts[by] !== undefined && html`<${CallsOfBar} chart=${charts[by]} bar=${is} verdicts=${verdicts} />`}
-    ${verdicts.length > 0 && charts[by] === undefined && html`<div class="charts">${Object.entries(charts).map(([name, chart]) => html`<${Bars} key=${name} name=${name} chart=${chart} verdicts=${verdicts} />`)}</div>`}`;
+    ${value && chart && html`<${CallsOfBar} chart=${chart} bar=${bar} verdicts=${verdicts} />`}
+    ${verdicts.length > 0 && chart === undefined && html`<div class="charts">${Object.entries(charts).map(([of, one]) => html`<${Bars} key=${of} name=${of} chart=${one} verdicts=${verdicts} />`)}</div>`}`;
 }
 
 function barsOf({ of, isOrdered }, verdicts) {

@@ -1,32 +1,40 @@
-// A small chart of 24 hours: a day's values, and those of the day that it is compared with. uPlot
-// draws it. The page loads it with the first chart, after the page's words are there. A chart is a
+// A small chart of hours or days: their values, and those that they are compared with. uPlot draws
+// it. The page loads it with the first chart, after the page's words are there. A chart is a
 // picture, so the page also has its values as a table.
 
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { html } from './dom.js';
 
-/** The hour at which the pointer is, in all charts of the page. */
+/** The hour or day at which the pointer is, in all charts of the page. */
 export const hoveredHour = signal(undefined);
 
 const height = 96;
+/** In a narrower chart, the names of the hours would touch each other. */
+const narrowPixels = 220;
 const font = '11px system-ui, "Liberation Sans", sans-serif';
 
 /**
- * `values` and `before` have a value for each hour, or undefined. `names`: of the hours. `isShare`:
- * the values are from 0 to 1. `label` says in a sentence what the picture shows.
+ * `values` and `before` have a value for each of `names`, or undefined. `isShare`: they are from 0
+ * to 1. `isClose`: the scale ends near the largest one. `label` says in a sentence what the picture
+ * shows.
  */
-export function HourChart({ values, before, names, isShare = false, label }) {
+export function HourChart({ values, before = [], names, isShare = false, isClose = false, label }) {
   const place = useRef(null);
   const chart = useRef(undefined);
   const data = useRef(undefined);
-  data.current = [names.map((_, index) => index), gapless(before), gapless(values)];
-  useEffect(() => keepDrawn(place.current, chart, data, { names, isShare }), []);
+  data.current = [
+    names.map((_, index) => index),
+    names.map((_, index) => before[index] ?? null),
+    names.map((_, index) => values[index] ?? null),
+  ];
+  useEffect(
+    () => keepDrawn(place.current, chart, data, { names, isShare, isClose }),
+    [names.join()],
+  );
   useEffect(() => chart.current?.setData(data.current));
   return html`<div class="hours-chart" role="img" aria-label=${label} ref=${place}></div>`;
 }
-
-const gapless = (values) => values.map((value) => value ?? null);
 
 /** Draws the chart, and draws it anew when its width or the colours change. */
 function keepDrawn(element, chart, data, options) {
@@ -59,7 +67,7 @@ function keepDrawn(element, chart, data, options) {
   };
 }
 
-function settings(Plot, element, { names, isShare }) {
+function settings(Plot, element, { names, isShare, isClose }) {
   // A canvas doesn't know the page's colours. The browser resolves those of these properties.
   const { color: accent, caretColor: faint, borderTopColor: line } = getComputedStyle(element);
   const axis = { stroke: faint, font, ticks: { show: false } };
@@ -83,12 +91,14 @@ function settings(Plot, element, { names, isShare }) {
     },
     scales: {
       x: { time: false, range: [-0.6, names.length - 0.4] },
-      y: { range: (_chart, _least, most) => [0, isShare ? 1 : topOf(most)] },
+      y: {
+        range: (_chart, _least, most) => [0, isShare ? shareTopOf(most, isClose) : topOf(most)],
+      },
     },
     axes: [
       {
         ...{ ...axis, size: 20, gap: 2, grid: { show: false } },
-        splits: names.flatMap((_, index) => (index % 6 === 0 ? [index] : [])),
+        splits: ({ width }) => everyFew(names, width < narrowPixels ? 12 : 6),
         values: (_chart, splits) => splits.map((index) => names[index]),
       },
       {
@@ -113,7 +123,7 @@ const lineOf = (stroke) => ({
   stroke,
   width: 2,
   spanGaps: true,
-  points: { size: 5, fill: stroke },
+  points: { show: true, size: 4, fill: stroke },
 });
 
 const barsOf = (Plot, fill) => ({
@@ -121,8 +131,13 @@ const barsOf = (Plot, fill) => ({
   paths: Plot.paths.bars({ size: [0.7, 24], radius: 0.15 }),
 });
 
+const everyFew = (names, step) => names.flatMap((_, index) => (index % step === 0 ? [index] : []));
+
+const shareTopOf = (most, isClose) =>
+  (isClose && [0.02, 0.04, 0.1, 0.2, 0.5].find((top) => top >= most)) || 1;
+
 /** A round number at or above the largest value. */
-export function topOf(most) {
+function topOf(most) {
   if (!(most > 1)) return 1;
   const step = 10 ** Math.floor(Math.log10(most));
   return [1, 2, 4, 6, 8, 10].map((times) => times * step).find((top) => top >= most);

@@ -1,6 +1,7 @@
 // The first page: what operators ask each morning. The calls of today by hour, against the same day
 // of last week, receivers that fail, calls that rules hold, and the state of the servers.
 
+import { useEffect, useState } from 'preact/hooks';
 import { api, gatewayNowMs, session } from './api.js';
 import { addressOf, daysOfPeriod } from './calls-view.js';
 import { html } from './dom.js';
@@ -30,6 +31,7 @@ const pauseMs = 5_000;
 const everyMs = 30_000;
 
 const weekday = new Intl.DateTimeFormat(undefined, { weekday: 'long' });
+const briefWeekday = new Intl.DateTimeFormat(undefined, { weekday: 'short' });
 const longDay = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'long', day: 'numeric', month: 'long' },
 });
@@ -38,8 +40,18 @@ const clock = new Intl.DateTimeFormat(undefined, {
 });
 const hourNames = Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, '0')}:00`);
 
+/** The page may stay open overnight. */
+function useNow() {
+  const [, setTicks] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setTicks((ticks) => ticks + 1), everyMs);
+    return () => clearInterval(timer);
+  }, []);
+  return gatewayNowMs();
+}
+
 export function TodayPage() {
-  const nowMs = gatewayNowMs();
+  const nowMs = useNow();
   const canOperate = session.value.app.scopes.includes('Operate');
   return html`<div class="bar"><${Title}>Today</${Title}><span class="faint">${longDay.format(nowMs)}, ${ownTimeZone.replaceAll('_', ' ')}</span></div>
     ${canOperate && html`<${ServersNow} />`}
@@ -78,7 +90,7 @@ function Figures({ today, before, nowMs }) {
     hoursBefore,
     total: sumOf(today),
     totalBefore: sumOf(untilNow(before, nowMs)),
-    since: `Last ${weekday.format(nowMs)} until ${clock.format(endOfQuarter(nowMs))}`,
+    since: `Last ${briefWeekday.format(nowMs)} until ${clock.format(endOfQuarter(nowMs))}`,
   };
   return html`<p class="faint legend-line" aria-hidden="true"><span class="swatch"></span>Today, by hour<span class="swatch before"></span>Last ${weekday.format(nowMs)}</p>
     <div class="figures">${figures.map((figure) => html`<${Figure} key=${figure.id} figure=${figure} known=${known} />`)}</div>

@@ -80,8 +80,6 @@ function TotalsTable({ totals: { from, trunks } }) {
     <p class="faint">Calls of all accounts that have ended. The difference is to the same hours a week before. A short call is over within 6 s of its answer. Blocked: 603+ and 608.</p>`;
 }
 
-const none = Array(24).fill(undefined);
-
 /** Screen readers read the values of the hours that have any. */
 function Trend({ name, trunk, hours, names, of, isShare }) {
   const values = hours.map(of);
@@ -89,5 +87,5 @@ function Trend({ name, trunk, hours, names, of, isShare }) {
     .map((hour, index) => `${hour} ${written(values[index], isShare)}`)
     .filter((_, index) => values[index]);
   const label = `${name} of ${trunk || 'calls without a trunk'} by hour: ${stated.join(', ') || 'none'}`;
-  return html`<td class="trend"><${HourChart} values=${values} before=${none} names=${names} isShare=${isShare} label=${label} /></td>`;
+  return html`<td class="trend" data-name=${`${name} by hour`}><${HourChart} values=${values} names=${names} isShare=${isShare} label=${label} /></td>`;
 }
