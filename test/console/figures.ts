@@ -155,7 +155,10 @@ async function figuresOfToday(page: Page, { here }: TwoNodes): Promise<void> {
     from: midnight.toISOString(),
     to: new Date(midnight.getTime() + dayMs).toISOString(),
   });
-  const { body } = await here.dialer.request('GET', `/api/public/calls/summary?${period.toString()}`);
+  const { body } = await here.dialer.request(
+    'GET',
+    `/api/public/calls/summary?${period.toString()}`,
+  );
   const { accepted } = (body as { readonly total: { readonly accepted: number } }).total;
   const calls = page.locator('.figure').first();
   await calls.locator('.big').getByText(accepted.toLocaleString('en-US')).waitFor();
