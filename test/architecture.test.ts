@@ -129,7 +129,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   messages: ['companion', 'store'],
   nodes: ['notifier', 'store'],
   notification_endpoints: ['notifier', 'store'],
-  notification_lanes: ['notifier', 'store'],
+  notification_lanes: ['interactions', 'notifier', 'store'],
   notification_replays: ['interactions', 'notifier', 'store'],
   notifications: ['interactions', 'notifier', 'store'],
   recording_keys: ['store'],

@@ -4,6 +4,7 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
+import type { DetectionStop } from '../calls/detection/amd-reasons.ts';
 import { EventGrammar } from './event-grammar.ts';
 import { FrameAnalyzer } from './frame-analyzer.ts';
 import { PlanEar } from './plan-ear.ts';
@@ -35,7 +36,7 @@ export type Detector = {
    * already been called. Every detector must be stopped, because that frees memory outside the
    * JavaScript heap.
    */
-  stop(reason: string): readonly AmdEvent[];
+  stop(reason: DetectionStop): readonly AmdEvent[];
   /** True once `amd_stopped` has been returned. */
   readonly done: boolean;
   /**
@@ -103,7 +104,7 @@ class CallDetector implements Detector {
     this.#grammar.understand(transcription);
   }
 
-  stop(reason: string): readonly AmdEvent[] {
+  stop(reason: DetectionStop): readonly AmdEvent[] {
     this.#release();
     return this.#grammar.stop(reason);
   }

@@ -8,6 +8,7 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/detection/amd-event.ts';
+import type { AmdReason, DetectionStop, VerdictReason } from '../calls/detection/amd-reasons.ts';
 import { type Answerer, BeepBelief } from './beep-belief.ts';
 import { frameMs } from './frame.ts';
 import { type SettlingPhrase, type Transcription, withSecondOpinion } from './stt/transcription.ts';
@@ -46,7 +47,7 @@ const timesPostponed = 2;
 const afterScreening: VerdictSettings = {};
 const toneConfidence = 0.95;
 const phraseConfidence = 0.95;
-const machineToneReasons: Readonly<Record<ToneFound['kind'], string>> = {
+const machineToneReasons: Readonly<Record<ToneFound['kind'], VerdictReason>> = {
   beep: 'tone',
   fax: 'fax-tone',
   sit: 'sit-tone',
@@ -175,7 +176,7 @@ export class EventGrammar {
     return this.#enter(stopped(this.#step, 'error'));
   }
 
-  stop(reason: string): readonly AmdEvent[] {
+  stop(reason: DetectionStop): readonly AmdEvent[] {
     return this.done ? noEvents : this.#enter(stopped(this.#step, reason));
   }
 
@@ -412,12 +413,14 @@ function emitTone(
   return stopped(step, 'tone');
 }
 
-function stopped(step: Step, reason: string, utterance?: Utterance): Phase {
+function stopped(step: Step, reason: DetectionStop, utterance?: Utterance): Phase {
   emit(step, 'amd_stopped', { reason, ...spoken(utterance) });
   return { name: 'done' };
 }
 
-function emit(step: Step, event: AmdEventName, evidence: Omit<AmdEvidence, 'elapsedMs'>): void {
+type Evidence = Omit<AmdEvidence, 'elapsedMs' | 'reason'> & { readonly reason: AmdReason };
+
+function emit(step: Step, event: AmdEventName, evidence: Evidence): void {
   const { elapsedMs, unheard } = step;
   const unheardMs = Math.round(unheard.totalMs);
   const missed = unheardMs === 0 ? {} : { unheardMs };

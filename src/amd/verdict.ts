@@ -4,11 +4,12 @@
 // counts the frames and asks for a verdict.
 
 import type { AmdSettings } from '../calls/call-types.ts';
+import type { VerdictReason } from '../calls/detection/amd-reasons.ts';
 import type { Utterance } from './voice/utterance.ts';
 
 export type Verdict = {
   readonly who: 'human' | 'machine';
-  readonly reason: string;
+  readonly reason: VerdictReason;
   /** Confidence from 0 to 1. */
   readonly confidence: number;
 };
@@ -96,7 +97,7 @@ function isHardlySpeech({ isTranscribed = false, words, spanMs }: Utterance): bo
   return isTranscribed && words <= fewWords && spanMs < maxWordlessMs;
 }
 
-function machine(reason: string, confidence: number): Verdict {
+function machine(reason: VerdictReason, confidence: number): Verdict {
   return { who: 'machine', reason, confidence };
 }
 

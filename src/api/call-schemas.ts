@@ -291,6 +291,11 @@ export const notificationLogSchema = z
           deliveredAt: timestamp.optional(),
           failedAt: timestamp.optional().describe('present if it is a dead letter'),
           failure: z.enum(['expired', 'gone', 'forbidden']).optional(),
+          nextAttemptAt: timestamp
+            .optional()
+            .describe(
+              'when the next attempt is made for one of the call’s notifications, which are sent in order; only if this one is pending, and absent while an attempt is under way',
+            ),
           body: z.unknown().describe('the body exactly as signed and sent'),
           attempts: z
             .array(

@@ -7,12 +7,14 @@ import type { AmdSettings } from './call-types.ts';
 import type { AudioEnvelope } from './capture/capture.ts';
 import type { CallId } from './contract/identity.ts';
 import type { AmdEvent } from './detection/amd-event.ts';
+import type { DetectionStop } from './detection/amd-reasons.ts';
 import type { Keys, KeysSent } from './keys/keys.ts';
 import type { CallQuality } from './life/call-quality.ts';
 import type { CallPlans, PlanReport } from './plans/plans.ts';
 import type { Playback, PlaybackReport } from './playback/playback.ts';
 import type { RecordingCommand, RecordingReport } from './recording/recording.ts';
 import type { StreamReport, StreamSettings } from './stream/stream.ts';
+import type { StreamStop } from './stream/stream-reasons.ts';
 import type { BridgePhase, TransferFailure } from './transfer/transfer.ts';
 
 /** Commands from a call to its media. */
@@ -23,7 +25,7 @@ export type MediaCommand =
    */
   | { readonly kind: 'detect'; readonly settings: AmdSettings; readonly plans?: CallPlans }
   /** Ends detection early. If it was running, it still reports `amd_stopped`, with this reason. */
-  | { readonly kind: 'stopDetection'; readonly reason: string }
+  | { readonly kind: 'stopDetection'; readonly reason: DetectionStop }
   /**
    * ringing: the media resolves the bot's host name and connects, so that the bot is ready when the
    * person answers. answered: the bot joins the call, and can hear and speak.
@@ -34,7 +36,7 @@ export type MediaCommand =
       readonly phase: 'ringing' | 'answered';
     }
   /** Ends the stream and notifies the bot. If the stream was open, it then reports `stopped`. */
-  | { readonly kind: 'stopStream'; readonly reason: string }
+  | { readonly kind: 'stopStream'; readonly reason: StreamStop }
   /**
    * Opens or closes the stream's gate. While the gate is closed, the bot hears silence and receives
    * no keys.

@@ -88,6 +88,11 @@ export type NotificationView = {
   /** When the notification became a dead letter. */
   readonly failedAt?: string;
   readonly failure?: 'expired' | 'gone' | 'forbidden';
+  /**
+   * When the gateway next tries one of the call's notifications, which it sends in order. Undefined
+   * unless this one is pending, and while an attempt is under way.
+   */
+  readonly nextAttemptAt?: string;
   readonly body: unknown;
   readonly attempts: readonly {
     readonly attempt: number;

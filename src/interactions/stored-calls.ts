@@ -133,6 +133,10 @@ async function notificationsOf(
      from notifications join call_events using (day, call_id, event_sequence)
      where call_id = $1 and day = $2 order by sequence`,
   );
+  const waiting = await readRows<{ readonly next_attempt_at: Date }>(
+    `select next_attempt_at from notification_lanes
+     where call_id = $1 and day = $2 and leased_by is null`,
+  );
   const attempts = await readRows<AttemptColumns>(
     `select event_id, attempt, started_at, duration_ms, response_status, error, delivered
      from delivery_attempts where call_id = $1 and day = $2 order by attempt_id`,
@@ -144,7 +148,7 @@ async function notificationsOf(
   return sent.map((notification) => {
     const belongs = (row: { readonly event_id: string }) => row.event_id === notification.event_id;
     return {
-      ...toView(notification, identityOf(call)),
+      ...toView(notification, identityOf(call), waiting[0]?.next_attempt_at),
       attempts: attempts.filter(belongs).map(attemptOf),
       replays: replays
         .filter(belongs)
@@ -167,6 +171,7 @@ type NotificationColumns = EventColumns & {
 function toView(
   row: NotificationColumns,
   call: CallIdentity,
+  nextAttemptAt: Date | undefined,
 ): Omit<NotificationView, 'attempts' | 'replays'> {
   return {
     eventId: row.event_id,
@@ -176,6 +181,9 @@ function toView(
     ...(row.delivered_at === null ? {} : { deliveredAt: row.delivered_at.toISOString() }),
     ...(row.failed_at === null ? {} : { failedAt: row.failed_at.toISOString() }),
     ...(row.failure === null ? {} : { failure: row.failure }),
+    ...(row.state !== 'pending' || nextAttemptAt === undefined
+      ? {}
+      : { nextAttemptAt: nextAttemptAt.toISOString() }),
     body: notificationOf(toCallEvent(call, row)),
   };
 }

@@ -3,6 +3,7 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import { type AmdEvent, closingAmdEvents } from '../calls/detection/amd-event.ts';
+import type { DetectionStop } from '../calls/detection/amd-reasons.ts';
 import type { CreateDetector, Detector, PlanEar } from './detector-port.ts';
 
 const frameMs = 20;
@@ -48,7 +49,7 @@ export class Detection {
     this.#run((detector) => detector.push(frame, lost, sentPower, heard, unheardMs));
   }
 
-  stop(reason: string): void {
+  stop(reason: DetectionStop): void {
     if (this.#detector === undefined) return;
     this.#run((detector) => detector.stop(reason));
     this.#isDone = true;

@@ -4,6 +4,7 @@
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { HeardWords } from '../calls/capture/capture.ts';
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
+import type { DetectionStop } from '../calls/detection/amd-reasons.ts';
 
 export type Detector = {
   /**
@@ -25,7 +26,7 @@ export type Detector = {
    * Ends detection as well as the ear, and returns the closing events. The last of them is
    * `amd_stopped`, unless that has already been reported.
    */
-  stop(reason: string): readonly AmdEvent[];
+  stop(reason: DetectionStop): readonly AmdEvent[];
   /** True once `amd_stopped` has been reported. From then on, only the `ear` needs frames. */
   readonly done: boolean;
   /**

@@ -2,6 +2,7 @@
 // audio, and which of the call's events the bot receives.
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
+import type { StreamStop } from '../calls/stream/stream-reasons.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { PlayoutQueue } from './playout/playout-queue.ts';
 import type { SoundPlayer } from './playout/sound-player.ts';
@@ -46,7 +47,7 @@ export class SessionStream {
   }
 
   /** Ends the stream and drops the bot's queued audio. */
-  stop(reason: string): void {
+  stop(reason: StreamStop): void {
     this.#streaming?.stream.stop(reason);
     this.#streaming?.queue.close();
     this.#streaming = undefined;

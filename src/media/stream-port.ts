@@ -4,6 +4,7 @@
 
 import type { AmdEvent } from '../calls/detection/amd-event.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream/stream.ts';
+import type { StreamStop } from '../calls/stream/stream-reasons.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { PlayoutQueue } from './playout/playout-queue.ts';
 
@@ -28,7 +29,7 @@ export type BotStream = {
   /** Called once every 20 ms. */
   tick(): void;
   /** Ends the stream. The bot receives `stop`. Idempotent. */
-  stop(reason: string): void;
+  stop(reason: StreamStop): void;
 };
 
 export type StreamSink = {

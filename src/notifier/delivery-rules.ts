@@ -42,7 +42,8 @@ export type AttemptResult =
  * receiver responded with 410 to one of the call's notifications. `forbidden`: the gateway can't
  * send to this address, or isn't allowed to.
  */
-export type Failure = 'expired' | 'gone' | 'forbidden';
+export const deliveryFailures = ['expired', 'gone', 'forbidden'] as const;
+export type Failure = (typeof deliveryFailures)[number];
 
 export type Consequence =
   | { readonly kind: 'delivered' }

@@ -37,7 +37,8 @@ export function rebuild(
   const { answeredAt } = progress;
   if (answeredAt === undefined || !owesAmdStopped(progress)) return { progress, missing };
 
-  const stop = { reason: `gateway-${loss}`, round: lastRound(progress.amdEvents) };
+  const reason = `gateway-${loss}` as const;
+  const stop = { reason, round: lastRound(progress.amdEvents) };
   const stopped = amdStoppedEvent({ ...progress, answeredAt }, now, stop);
   return { progress: { ...progress, ...stopped.progress }, missing: [...missing, stopped.event] };
 }

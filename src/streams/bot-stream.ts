@@ -5,6 +5,7 @@
 
 import { type AmdEvent, verdictOf } from '../calls/detection/amd-event.ts';
 import type { StreamCounts, StreamSettings } from '../calls/stream/stream.ts';
+import type { StreamStop } from '../calls/stream/stream-reasons.ts';
 import type { TransferFailure } from '../calls/transfer/transfer.ts';
 import type { AddressGuard } from '../lib/address-guard.ts';
 import type { PlayoutQueue } from '../media/playout/playout-queue.ts';
@@ -186,7 +187,7 @@ export class CallStream implements BotStream {
     }
   }
 
-  stop(reason: string): void {
+  stop(reason: StreamStop): void {
     const state = this.#state;
     if (state.kind === 'over') return;
     this.#enter({ kind: 'over' });

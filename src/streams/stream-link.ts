@@ -4,6 +4,7 @@
 import { createHmac } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { type ClientOptions, WebSocket } from 'ws';
+import type { StreamFault } from '../calls/stream/stream-reasons.ts';
 import { AddressNotAllowedError } from '../lib/address-guard.ts';
 
 /**
@@ -127,7 +128,7 @@ export class StreamLink {
   }
 
   /** Cuts a dead connection. It's reported as `lost` with this reason. */
-  abandon(reason: string): void {
+  abandon(reason: StreamFault): void {
     this.#end({ kind: 'lost', reason });
   }
 
@@ -179,7 +180,7 @@ function endForStatus(status: number): LinkEnd {
 /** Uses the error's code as the reason, because its message contains addresses. */
 function endForError(error: Error & { code?: string }): LinkEnd {
   if (error instanceof AddressNotAllowedError) {
-    return { kind: 'refused', reason: 'address-not-allowed' };
+    return { kind: 'refused', reason: 'address-not-allowed' satisfies StreamFault };
   }
-  return { kind: 'lost', reason: error.code ?? 'failed' };
+  return { kind: 'lost', reason: error.code ?? ('failed' satisfies StreamFault) };
 }

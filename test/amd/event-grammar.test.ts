@@ -38,7 +38,7 @@ function wholeCall(seed: number): AmdEvent[] {
     frame.set(samples.subarray(index * frameSamples, index * frameSamples + frame.length));
     events.push(...detector.push(frame, random() < lossShare));
   }
-  events.push(...detector.stop('call-ended'), ...detector.stop('again'));
+  events.push(...detector.stop('call-ended'), ...detector.stop('plans-over'));
   events.push(...detector.push(new Int16Array(frameSamples), false));
   return events;
 }

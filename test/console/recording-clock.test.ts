@@ -1,7 +1,6 @@
 // Where a recording is on its call's clock, and what the page says about it.
 
 import { describe, expect, test } from 'vitest';
-import { recordingFailures } from '../../src/calls/recording/recording.ts';
 import { timelineOf } from '../../src/recording/thread/timeline.ts';
 
 type Clock = {
@@ -18,7 +17,6 @@ type ClockPage = {
   readonly recordingItems: (clock: Clock, fromMs: number) => readonly object[];
 };
 type WordsPage = {
-  readonly failureWords: object;
   readonly recordingWords: (about: object) => { readonly text: string };
   readonly pauseWords: (clock: object) => string;
 };
@@ -99,10 +97,6 @@ describe('the clock of a recording', () => {
 });
 
 describe('the page’s words for a recording', () => {
-  test('exist for every failure', () => {
-    expect(Object.keys(words.failureWords)).toEqual([...recordingFailures]);
-  });
-
   test.each([
     [{ state: 'paused', pausedBy: 'keys' }, /^Paused while the person presses keys\./],
     [{ state: 'storing' }, /^Being stored\. /],

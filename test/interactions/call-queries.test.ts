@@ -49,7 +49,9 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
 
   const database = forSuite(() => openTestDatabase(kind));
   beforeEach(async () => {
-    await database.pool.query('truncate calls, call_events, notifications, delivery_attempts');
+    await database.pool.query(
+      'truncate calls, call_events, notifications, notification_lanes, delivery_attempts',
+    );
   });
 
   test('a summary has the request, the times and the end of the call', async () => {
@@ -437,6 +439,10 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
         ...{ state: 'delivered', deliveredAt: at },
       },
     ]);
+    const nextAttemptAt = new Date(at.getTime() + 2_000);
+    await insertRows(database.pool, 'notification_lanes', [
+      { ...ofCall, accountId: 'acme', origin: 'https://crm.example', nextAttemptAt },
+    ]);
     const attempt = { ...ofCall, startedAt: at, durationMs: 12 };
     await insertRows(database.pool, 'delivery_attempts', [
       { ...attempt, eventId: 'e1', attempt: 1, error: 'connection refused', delivered: false },
@@ -474,6 +480,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
         sequence: 2,
         state: 'pending',
         createdAt: at.toISOString(),
+        nextAttemptAt: nextAttemptAt.toISOString(),
         body: notificationOf(completed),
         attempts: [],
         replays: [],

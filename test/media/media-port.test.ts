@@ -201,7 +201,7 @@ describe('media port', () => {
     session.send({ kind: 'stopDetection', reason: 'call-ended' });
     session.close();
     session.close();
-    session.send({ kind: 'stopDetection', reason: 'again' });
+    session.send({ kind: 'stopDetection', reason: 'plans-over' });
     await eventually(() => observed.amd.length > 0, 'detection reports its end');
 
     expect(observed.amd).toMatchObject([{ event: 'amd_stopped', reason: 'call-ended' }]);

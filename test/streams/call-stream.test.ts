@@ -18,7 +18,7 @@ const open: AsyncDisposable[] = [];
 const streams: CallStream[] = [];
 
 afterEach(async () => {
-  for (const stream of streams.splice(0)) stream.stop('test over');
+  for (const stream of streams.splice(0)) stream.stop('call-ended');
   for (const one of open.splice(0)) await one[Symbol.asyncDispose]();
 });
 

@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import type { Immutable } from '../contract/schema.ts';
+import type { AmdReason } from './amd-reasons.ts';
 
 export const amdEventNames = [
   'amd_human_detected',
@@ -133,7 +134,7 @@ function verdictOfRound(events: readonly AmdEvent[]): AmdEvent | undefined {
  * lost without a detection failure, emit only the stop.
  */
 export function closingAmdEvents(
-  reason: string,
+  reason: AmdReason,
   elapsedMs: number,
   round = 1,
 ): readonly [error: AmdEvent, stopped: AmdEvent] {

@@ -32,7 +32,7 @@ export const emitAmdStopped = callSetup.enqueueActions(({ context, enqueue }) =>
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
   const at = context.end?.at ?? context.clock.now();
-  const stop = { reason: 'call-ended', round: context.round };
+  const stop = { reason: 'call-ended', round: context.round } as const;
   const { event, progress } = amdStoppedEvent({ ...context, answeredAt }, at, stop);
   enqueue.assign({ detection: 'stopped', ...progress });
   enqueue({ type: 'append', params: { events: [event] } });

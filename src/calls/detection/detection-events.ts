@@ -9,6 +9,7 @@ import {
   nextEventWith,
 } from '../life/call-events.ts';
 import { type AmdEvent, type AmdEventName, closingAmdEvents } from './amd-event.ts';
+import type { DetectionStop } from './amd-reasons.ts';
 
 type AnsweredProgress = CallProgress & { readonly answeredAt: Date };
 
@@ -34,7 +35,7 @@ function isSubscribed(call: AcceptedCall, event: AmdEventName): boolean {
 export function amdStoppedEvent<Progress extends AnsweredProgress>(
   progress: Progress,
   at: Date,
-  { reason, round }: { readonly reason: string; readonly round: number },
+  { reason, round }: { readonly reason: DetectionStop; readonly round: number },
 ) {
   const elapsedMs = at.getTime() - progress.answeredAt.getTime();
   const [, amd] = closingAmdEvents(reason, elapsedMs, round);

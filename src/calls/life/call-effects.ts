@@ -140,7 +140,7 @@ export function endIfAnswered(context: CallMachineContext): readonly CallEvent[]
   }
   const answered = { ...context, ...uncertainAnswer };
   const detects = context.call.request.machineDetection !== 'disabled';
-  const stop = { reason: 'call-ended', round: 1 };
+  const stop = { reason: 'call-ended', round: 1 } as const;
   const stopped = detects ? amdStoppedEvent(answered, end.at, stop) : undefined;
   const last = endEvent(
     { ...answered, ...stopped?.progress },

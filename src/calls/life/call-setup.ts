@@ -15,6 +15,7 @@ import type { RecordingBegin } from '../recording/recording.ts';
 import type { RecordAction } from '../recording/recording-contract.ts';
 import type { RuleRefusal } from '../rules/refusal.ts';
 import type { NumberedStream, RequestedStream } from '../stream/stream.ts';
+import type { StreamStop } from '../stream/stream-reasons.ts';
 import type { Transfer, TransferFallback, TransferRequest } from '../transfer/transfer.ts';
 import type { TransferReport } from '../transfer/transfer-report.ts';
 import type { CallProgress, Sequences } from './call-events.ts';
@@ -68,7 +69,7 @@ export type LineCommand =
   | { readonly type: 'hangUp'; readonly reason: string }
   | { readonly type: 'media'; readonly command: MediaCommand }
   | { readonly type: 'startStream'; readonly stream: NumberedStream }
-  | { readonly type: 'stopStream'; readonly reason: string }
+  | { readonly type: 'stopStream'; readonly reason: StreamStop }
   | { readonly type: 'transfer'; readonly transfer: Transfer }
   /** Calls off the transfer, because a machine answered rather than a person. */
   | { readonly type: 'withdrawTransfer' }

@@ -5,6 +5,7 @@ import type { AcceptedCall } from '../call-types.ts';
 import type { MediaSession } from '../media.ts';
 import type { StreamPort } from '../ports.ts';
 import type { NumberedStream, StreamReport, StreamSettings } from './stream.ts';
+import type { StreamStop } from './stream-reasons.ts';
 
 type Wanted = { readonly ordinal: number; readonly settings: Promise<StreamSettings> };
 
@@ -62,7 +63,7 @@ export class LineStream {
     );
   }
 
-  stop(session: Pick<MediaSession, 'send'> | undefined, reason: string): void {
+  stop(session: Pick<MediaSession, 'send'> | undefined, reason: StreamStop): void {
     if (this.#wanted === undefined) return;
     this.#wanted = undefined;
     session?.send({ kind: 'stopStream', reason });

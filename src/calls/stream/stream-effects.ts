@@ -13,6 +13,7 @@ import {
 } from '../life/call-setup.ts';
 import { evidenceAfter } from '../rules/evidence.ts';
 import type { RequestedStream, StreamReport } from './stream.ts';
+import type { StreamStop } from './stream-reasons.ts';
 
 export type StreamObstacles = {
   /** Why a stream can't start now. Undefined if it can. */
@@ -92,7 +93,7 @@ export const applyStreamCommand = callSetup.enqueueActions(({ context, event, en
  * Makes an action that ends the current stream. `stoppedBy` is the id of the command that asked for
  * it, if any.
  */
-export function endStream(reason: string, stoppedBy?: string) {
+export function endStream(reason: StreamStop, stoppedBy?: string) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const stream = currentStream(context);
     if (stream === undefined) return;
@@ -107,7 +108,7 @@ export function endStream(reason: string, stoppedBy?: string) {
   });
 }
 
-function emitStreamEnd(stream: StreamProgress, reason: string) {
+function emitStreamEnd(stream: StreamProgress, reason: StreamStop) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const at = context.end?.at ?? context.clock.now();
     const report: StreamReport = { kind: 'stopped', reason };

@@ -1,21 +1,7 @@
 // What the page says about a call's recording, apart from the player.
 
+import { recordingFailureWords } from './code-words.js';
 import { duration, fullTime } from './format.js';
-
-/** Why a call couldn't be recorded, or its recording couldn't be stored. */
-export const failureWords = {
-  'disk-full': 'the gateway’s disk is full',
-  'spool-unusable': 'the gateway cannot write to its spool',
-  'disk-slow': 'the gateway’s disk is too slow',
-  'thread-failed': 'the gateway’s recording thread died',
-  key: 'the key could not be used',
-  'media-failed': 'the gateway’s media process died',
-  announcement: 'the announcement was not played to its end',
-  'store-unreachable': 'the store did not respond for 24 hours',
-  'store-refused': 'the store refused it',
-  'store-full': 'the store is full',
-  lost: 'the gateway died, and its spool cannot be read',
-};
 
 const deletions = {
   retention: 'because its time was over',
@@ -51,7 +37,7 @@ export function recordingWords({ recording, startedAt }) {
 
 function failedWords({ reason, durationMs }) {
   const after = durationMs > 0 ? ` after ${duration(durationMs)}` : '';
-  return `Failed${after}: ${failureWords[reason] ?? reason ?? 'for an unknown reason'}.`;
+  return `Failed${after}: ${recordingFailureWords[reason] ?? reason ?? 'for an unknown reason'}.`;
 }
 
 const lengthOf = (ms, before) => (ms === undefined ? '' : `${before}${duration(ms)}`);

@@ -2,8 +2,10 @@
 // the actions that they return.
 
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
+import type { DetectionStop } from '../../calls/detection/amd-reasons.ts';
 import type { CallPlans, PlanName, PlanReport } from '../../calls/plans/plans.ts';
 import type { Playback, PlaybackReport } from '../../calls/playback/playback.ts';
+import type { StreamStop } from '../../calls/stream/stream-reasons.ts';
 import type { HeardOnLine } from '../detector-port.ts';
 import type { PlanAction } from './plan-port.ts';
 import { ScreeningPlan } from './screening-plan.ts';
@@ -14,9 +16,9 @@ export type PlanHost = {
   play(playback: Playback): void;
   stopPlayback(): void;
   muteBot(isMuted: boolean): void;
-  stopStream(reason: string): void;
+  stopStream(reason: StreamStop): void;
   forgetSpeaker(): void;
-  stopDetection(reason: string): void;
+  stopDetection(reason: DetectionStop): void;
   restartDetection(): void;
   report(report: PlanReport): void;
 };

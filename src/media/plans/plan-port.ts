@@ -1,6 +1,7 @@
 // The interface that plans implement. Frames and events go in, actions come out. Plans don't do any
 // I/O, so tests can run them without a phone line.
 
+import type { DetectionStop } from '../../calls/detection/amd-reasons.ts';
 import type { PlanReport } from '../../calls/plans/plans.ts';
 import type { Playback } from '../../calls/playback/playback.ts';
 import type { HeardOnLine } from '../detector-port.ts';
@@ -20,7 +21,7 @@ export type PlanAction =
   | { readonly do: 'stopStream' }
   /** Treats the next voice as a new speaker. */
   | { readonly do: 'forgetSpeaker' }
-  | { readonly do: 'stopDetection'; readonly reason: string }
+  | { readonly do: 'stopDetection'; readonly reason: DetectionStop }
   /** Starts another round of detection. */
   | { readonly do: 'detect' }
   | { readonly do: 'report'; readonly report: PlanReport };

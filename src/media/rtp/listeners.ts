@@ -3,6 +3,7 @@
 
 import type { AmdSettings } from '../../calls/call-types.ts';
 import type { AmdEvent } from '../../calls/detection/amd-event.ts';
+import type { DetectionStop } from '../../calls/detection/amd-reasons.ts';
 import type { CallPlans } from '../../calls/plans/plans.ts';
 import type { PlaybackReport } from '../../calls/playback/playback.ts';
 import { Detection } from '../detection.ts';
@@ -71,7 +72,7 @@ export class Listeners implements KeyListener {
     this.#detect(this.#settings);
   }
 
-  stopDetection(reason: string): void {
+  stopDetection(reason: DetectionStop): void {
     this.#detection?.stop(reason);
     this.#releaseWhenDone();
   }

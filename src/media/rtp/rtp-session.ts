@@ -5,6 +5,7 @@
 
 import { type AmdSettings, assertNever } from '../../calls/call-types.ts';
 import type { AudioEnvelope } from '../../calls/capture/capture.ts';
+import type { DetectionStop } from '../../calls/detection/amd-reasons.ts';
 import type { CallQuality } from '../../calls/life/call-quality.ts';
 import type { MediaCommand } from '../../calls/media.ts';
 import type { CallPlans } from '../../calls/plans/plans.ts';
@@ -149,7 +150,7 @@ export class RtpSession {
     this.#listeners.startDetection(settings, plans);
   }
 
-  stopDetection(reason: string): void {
+  stopDetection(reason: DetectionStop): void {
     this.#listeners.stopDetection(reason);
   }
 

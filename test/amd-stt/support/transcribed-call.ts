@@ -14,6 +14,7 @@ import {
   type SpeechToTextSettings,
 } from '../../../src/calls/call-types.ts';
 import type { AmdEvent, AmdEventName } from '../../../src/calls/detection/amd-event.ts';
+import type { DetectionStop } from '../../../src/calls/detection/amd-reasons.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { EngineKind } from './scripted-engine.ts';
 
@@ -100,7 +101,7 @@ export class TranscribedCall {
     await eventually(() => this.failures.length > 0, 'the provider is given up');
   }
 
-  stop(reason = 'call-ended'): void {
+  stop(reason: DetectionStop = 'call-ended'): void {
     this.events.push(...this.#detector.stop(reason));
   }
 
@@ -110,7 +111,7 @@ export class TranscribedCall {
         return detector.done;
       },
       push: (...frame: Parameters<typeof detector.push>) => detector.push(...frame),
-      stop: (reason: string) => detector.stop(reason),
+      stop: (reason: DetectionStop) => detector.stop(reason),
       understand: (transcription: Transcription) => {
         this.transcriptions.push(transcription);
         detector.understand(transcription);

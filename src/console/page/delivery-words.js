@@ -1,0 +1,78 @@
+// Says what became of a notification and of each attempt to deliver it.
+
+import { connectionWords, deliveryFailureWords, statusWords, wordOf } from './code-words.js';
+import { duration, fullTime, plural, timeOf } from './format.js';
+
+/** @returns `{ text, code }` */
+export function attemptWords({ responseStatus, error, durationMs, delivered }) {
+  const after = `after ${durationMs} ms`;
+  if (responseStatus !== undefined) {
+    const text = delivered ? `accepted ${after}` : `${statusWords(responseStatus)}, ${after}`;
+    return { text, code: String(responseStatus) };
+  }
+  return error === undefined
+    ? { text: `no answer ${after}` }
+    : { text: `${connectionWords(error)}, ${after}`, code: error };
+}
+
+/**
+ * Says how far a notification has come.
+ *
+ * @param isFirst whether no notification of the call waits before this one
+ * @returns `{ text, code, tone }`
+ */
+export function notificationWords(notification, isFirst = true) {
+  const { state, attempts, failure } = notification;
+  if (state === 'delivered') return deliveredWords(notification);
+  const last = attempts.at(-1);
+  const why = last === undefined || last.delivered ? undefined : attemptWords(last);
+  const tries = why && `${plural(attempts.length, 'attempt')}, the last: ${why.text}`;
+  if (state === 'failed') {
+    const because = wordOf(deliveryFailureWords, failure ?? state);
+    const text = `given up: ${because}${tries ? ` (${tries})` : ''}`;
+    return { text, code: codesOf(failure, why), tone: 'bad' };
+  }
+  const next = nextTry(notification, isFirst);
+  return {
+    text: tries ? `not delivered yet (${tries}). ${next}` : next,
+    code: codesOf(state, why),
+    tone: tries ? 'bad' : '',
+  };
+}
+
+function deliveredWords({ state, attempts, replays, createdAt, deliveredAt }) {
+  const took = duration(Math.max(0, Date.parse(deliveredAt) - Date.parse(createdAt)));
+  const by = replays.length > 0 ? 'when it was sent again' : `${took} after the event`;
+  const tries = attempts.length > 1 ? `, at attempt ${attempts.length}` : '';
+  return { text: `delivered ${by}${tries}`, code: state, tone: 'good' };
+}
+
+const codesOf = (state, why) => [state, why?.code].filter(Boolean).join(' ');
+
+function nextTry({ nextAttemptAt }, isFirst) {
+  if (!isFirst) return 'Waits for the notification before it';
+  return nextAttemptAt === undefined ? 'Is being sent' : `Next try at ${timeOf(nextAttemptAt)}`;
+}
+
+/** @returns what happened to the notification, in order, as `{ at, text, code }` */
+export function deliveryHistory({ attempts, replays }) {
+  const events = [
+    ...attempts.map((attempt) => ({
+      at: attempt.startedAt,
+      ...withNumber(attempt),
+    })),
+    ...replays.map(({ replayedAt, by }) => ({ at: replayedAt, text: `sent again by ${by}` })),
+  ];
+  return events
+    .sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+    .map((event) => ({ ...event, time: fullTime(event.at) }));
+}
+
+function withNumber(attempt) {
+  const { text, code } = attemptWords(attempt);
+  return {
+    text: `Attempt ${attempt.attempt}: ${text}`,
+    code,
+    tone: attempt.delivered ? 'good' : 'bad',
+  };
+}
