@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
 import { picture } from './pictures.ts';
-import { accessible, fits, markup, type Stage, say, signInBy } from './stage.ts';
+import { accessible, fits, markup, type Stage, say, signInBy, untilEnded } from './stage.ts';
 
 export async function setRules(stage: Stage): Promise<void> {
   const context = await stage.open();
@@ -151,10 +151,12 @@ async function holdCampaign({ base, gateway }: Stage, page: Page): Promise<void>
   await page.goto(`${base}/console#/calls/${first.callId}`);
   await page.locator('.row.event', { hasText: 'abandoned' }).first().waitFor();
   await dialer.end(first.callId);
-  await page.locator('.status', { hasText: 'Completed' }).waitFor();
+  await untilEnded(page);
   const second = await dialer.dial(call);
   await page.goto(`${base}/console#/calls/${second.callId}`);
-  await page.getByText('Waits: too many of the campaign’s calls were abandoned').waitFor();
+  await page
+    .locator('.story', { hasText: 'Held: too many of the campaign’s calls were abandoned' })
+    .waitFor();
   await page.goto(`${base}/console#/calls`);
   await page.locator('tr', { hasText: 'Held: too many abandoned' }).waitFor();
   await picture(page, 'calls-held');

@@ -16,7 +16,7 @@ import { picture, pictureAway, takePictures } from './pictures.ts';
 import { listen } from './recorded-calls.ts';
 import { drawRecordings } from './recordings.ts';
 import { signInWithCare } from './signing-in.ts';
-import { accessible, dial, fits, markup, openStage, say } from './stage.ts';
+import { accessible, dial, fits, markup, openStage, say, untilEnded } from './stage.ts';
 import { strangersText } from './strangers.ts';
 import { overTwoNodes, startTwoNodes, type TwoNodes } from './two-nodes.ts';
 
@@ -143,7 +143,7 @@ async function watchVerdict(page: Page): Promise<void> {
   await page.locator('.mark', { hasText: 'Tone' }).waitFor();
   const drawn = await page.locator('.wave canvas').getAttribute('aria-label');
   assert.match(drawn ?? '', /of sound: [\d.]+ s from the far end.*Machine/);
-  await page.locator('.status', { hasText: 'Completed' }).waitFor();
+  await untilEnded(page);
   await page.getByText('200 OK (BYE)').waitFor();
   await drawnAnewWhenDark(page);
   await page.locator('.row', { hasText: 'INVITE + SDP' }).getByRole('button').click();
@@ -164,7 +164,8 @@ async function drawnAnewWhenDark(page: Page): Promise<void> {
 }
 
 async function refuseAndReplay(page: Page, callId: string): Promise<void> {
-  await page.locator('.row.notification', { hasText: 'POST Answered' }).getByText('410').waitFor();
+  const notified = page.locator('.row.notification', { hasText: 'Answered' });
+  await notified.filter({ hasText: 'given up: the receiver wants no more' }).waitFor();
   receiver.answerWith(() => 200);
   await page.getByRole('link', { name: 'Notifications' }).click();
   const letters = page.locator('section', { hasText: 'Given up' }).locator('tbody tr');
@@ -177,8 +178,16 @@ async function refuseAndReplay(page: Page, callId: string): Promise<void> {
   await page.getByText('Nothing was given up.').waitFor();
   await picture(page, 'notifications-empty');
   await page.goto(`${base}/console#/calls/${callId}`);
-  await page.locator('.row.notification.good', { hasText: 'POST completed' }).waitFor();
-  await page.locator('.row', { hasText: 'Replay of Answered' }).waitFor();
+  await page.locator('.row.notification.good', { hasText: 'Call over' }).waitFor();
+  // One row per notification: its attempts and its replay open inside.
+  await notified.filter({ hasText: 'when it was sent again, at attempt 2' }).waitFor();
+  await notified.getByRole('button').click();
+  await notified
+    .locator('.parts li', { hasText: 'Attempt 1' })
+    .filter({ hasText: '410' })
+    .waitFor();
+  await notified.locator('.parts li', { hasText: 'sent again by app-dev' }).waitFor();
+  await picture(page, 'call-notified-again');
   say('the receiver refuses a notification, and accepts it when it is sent again');
 }
 
@@ -209,7 +218,7 @@ async function refusedForm(page: Page): Promise<void> {
 async function hangUp(page: Page): Promise<void> {
   // A number as people write it.
   await dial(stage, page, '+1 (202) 555-0102');
-  await page.locator('.status', { hasText: 'Answered' }).waitFor();
+  await page.locator('.story', { hasText: 'answered' }).waitFor();
   await picture(page, 'call-live');
   const talked = page.locator('.facts div', { hasText: 'Talked' }).locator('dd');
   await talked.getByText(/^\d+ s$/).waitFor();
@@ -219,7 +228,7 @@ async function hangUp(page: Page): Promise<void> {
     'the duration of the call increases',
   );
   await page.getByRole('button', { name: 'Hang up' }).click();
-  await page.locator('.status', { hasText: 'Completed' }).waitFor();
+  await untilEnded(page);
   await page.locator('.facts', { hasText: 'Bot-disconnected' }).waitFor();
   // The button has disappeared. A user who pressed it by keyboard must not lose the focus.
   await page.locator('h1:focus').waitFor();

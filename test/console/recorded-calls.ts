@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { eventually } from '../support/eventually.ts';
 import { command } from './call-story.ts';
 import { picture } from './pictures.ts';
 import { accessible, fits, markup, type Stage, say } from './stage.ts';
@@ -153,7 +152,7 @@ async function showStates({ base }: Stage, page: Page, callId: string): Promise<
     await page.locator('.recorder').getByText(text).first().waitFor();
     await accessible(page, text);
     await picture(page, `recording-state-${index}`);
-    assert.equal(await page.getByRole('slider').count(), 0);
+    assert.equal(await page.getByRole('slider', { name: 'Position' }).count(), 0);
     await page.unroute(path);
   }
   const found = await page.evaluate(
@@ -211,7 +210,8 @@ async function remove({ base }: Stage, page: Page, callId: string): Promise<void
     .getByText(/^Deleted at .*, by the app app-dev\.$/)
     .waitFor();
   await page.locator('h2:focus', { hasText: 'Recording' }).waitFor();
-  await eventually(async () => (await page.locator('.cursor').count()) === 0, 'no cursor is left');
+  await page.mouse.move(1, 1);
+  await page.locator('.cursor.idle').waitFor();
   await picture(page, 'recording-deleted');
   say('a recording is downloaded and deleted, and the page says when and by whom');
 }

@@ -121,6 +121,11 @@ function watch(context: BrowserContext, bases: readonly string[], complaints: st
   });
 }
 
+/** Waits for the sentence that says how the call ended. */
+export async function untilEnded(page: Page): Promise<void> {
+  await page.locator('.story', { hasText: 'hung up after' }).waitFor();
+}
+
 export async function dial({ base, receiver }: Stage, page: Page, target: string): Promise<string> {
   await page.goto(`${base}/console#/calls`);
   await page.getByRole('button', { name: 'Dial', exact: true }).click();

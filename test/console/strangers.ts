@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { command } from './call-story.ts';
 import { watchToday } from './figures.ts';
 import { picture } from './pictures.ts';
-import { markup, type Stage, say } from './stage.ts';
+import { markup, type Stage, say, untilEnded } from './stage.ts';
 
 /** Markup without blanks. */
 const tightMarkup = '<img/src=x/onerror=window.stranger=1>';
@@ -17,7 +17,7 @@ const tightMarkup = '<img/src=x/onerror=window.stranger=1>';
 export async function strangersText(stage: Stage, page: Page): Promise<void> {
   await using receiver = await startHostileReceiver();
   await refusedCall(stage, page, receiver.url);
-  await answeredCall(stage, page);
+  await forgedCall(stage, page, await answeredCall(stage, page));
   await page.goto(`${stage.base}/console#/calls`);
   await page.locator('tr', { hasText: 'stranger' }).waitFor();
   await picture(page, 'calls-strangers');
@@ -40,7 +40,7 @@ async function refusedCall(stage: Stage, page: Page, notifyurl: string): Promise
     headers: [`Subject: ${markup}`, `P-Asserted-Identity: "${markup}" <sip:x@y>`],
   });
   await page.goto(`${stage.base}/console#/calls/${callId}`);
-  await page.locator('.status', { hasText: 'Failed' }).waitFor();
+  await page.locator('.story', { hasText: 'The line was busy.' }).waitFor();
   await page.locator('.facts', { hasText: '<img src=x' }).waitFor();
   await page.locator('.body', { hasText: '<img src=x' }).waitFor();
   await page.locator('.row.notification', { hasText: '500' }).first().waitFor();
@@ -54,7 +54,7 @@ async function refusedCall(stage: Stage, page: Page, notifyurl: string): Promise
  * Markup in the transcript, the bot's marks and close reason, ids of commands, and the reason of a
  * refused transfer.
  */
-async function answeredCall(stage: Stage, page: Page): Promise<void> {
+async function answeredCall(stage: Stage, page: Page): Promise<string> {
   const { bot, callee, engine, gateway } = stage;
   const [calls, sessions] = [bot.connections.length, engine.sessions.length];
   const { callId } = await gateway.dialer.dial({
@@ -86,9 +86,58 @@ async function answeredCall(stage: Stage, page: Page): Promise<void> {
   await page.locator('.row .body', { hasText: tightMarkup }).waitFor();
   await expectText(page);
   connection.socket.close(1_000, markup.slice(0, 120));
-  await page.locator('.status', { hasText: 'Completed' }).waitFor();
+  await untilEnded(page);
   await openRows(page);
   await expectText(page);
+  return callId;
+}
+
+/** Codes, addresses and words that no gateway writes, in the API's answers. */
+async function forgedCall({ base }: Stage, page: Page, callId: string): Promise<void> {
+  const path = `**/console/api/public/calls/${callId}`;
+  const log = `**/calls/${callId}/notifications`;
+  const at = new Date(Date.now() - 60_000).toISOString();
+  const events = [
+    ['amd', { amd: { event: 'amd_machine_detected', reason: markup, elapsedMs: 900 } }],
+    ['stream-failed', { reason: markup, willRetry: false }],
+    ['transfer-failed', { to: `sip:${markup}`, outcome: markup, reason: markup }],
+    ['abandoned', { missing: markup }],
+    ['opted-out', { by: markup }],
+    ['playback-started', { source: markup, sound: markup }],
+    ['playback-finished', { source: markup, sound: markup, reason: markup, playedMs: 1 }],
+    ['recording-failed', { reason: markup }],
+    [markup, {}],
+    [
+      'completed',
+      { outcome: 'gateway-failure', reason: markup, reasonCode: markup, abandoned: true },
+    ],
+  ].map(([type, data], index) => ({
+    ...{ type, data, eventId: `forged-${index}`, eventSequence: index, time: at },
+  }));
+  const attempt = { attempt: 1, startedAt: at, durationMs: 1, error: markup, delivered: false };
+  const notification = {
+    ...{ eventId: 'forged', sequence: 1, state: 'failed', createdAt: at, failure: markup },
+    ...{ body: { status: markup }, attempts: [attempt], replays: [{ replayedAt: at, by: markup }] },
+  };
+  const block = { by: markup, raw: markup };
+  await page.route(path, async (route) => {
+    const answer = await route.fetch();
+    const call = (await answer.json()) as object;
+    const forged = { reason: markup, reasonCode: markup, fault: markup, block, timeline: events };
+    await route.fulfill({ response: answer, json: { ...call, ...forged } });
+  });
+  await page.route(log, (route) => route.fulfill({ json: { notifications: [notification] } }));
+  await page.goto(`${base}/console#/calls`);
+  await page.goto(`${base}/console#/calls/${callId}`);
+  await page.locator('.story', { hasText: 'The bot did not come: <img' }).waitFor();
+  await page.locator('.row.notification', { hasText: 'given up: <img' }).waitFor();
+  await openRows(page);
+  await page.locator('.parts', { hasText: 'sent again by <img' }).waitFor();
+  await page.locator('.row.event', { hasText: 'Transfer failed' }).hover();
+  await page.locator('.instant', { hasText: '<img' }).waitFor();
+  await picture(page, 'call-forged');
+  await expectText(page);
+  for (const one of [path, log]) await page.unroute(one);
 }
 
 async function openRows(page: Page): Promise<void> {

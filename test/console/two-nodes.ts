@@ -7,7 +7,7 @@ import { type Part, startCluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import { startPostgres } from '../support/postgres-server.ts';
-import { type Stage, say, signInBy } from './stage.ts';
+import { type Stage, say, signInBy, untilEnded } from './stage.ts';
 
 const target = 'tel:+12025550102';
 
@@ -105,7 +105,7 @@ async function watchCallOf(there: GatewayProcess, page: Page, here: GatewayProce
   await node.locator('[data-name="Calls"]', { hasText: /^1$/ }).waitFor();
   await page.goto(`${baseOf(here)}/console#/calls/${callId}`);
   await page.getByRole('button', { name: 'Hang up' }).click();
-  await page.locator('.status', { hasText: 'Completed' }).waitFor();
+  await untilEnded(page);
   await page.locator('.facts', { hasText: 'Bot-disconnected' }).waitFor();
   await page.getByText('200 OK (BYE)').waitFor();
   say('and is hung up');

@@ -2,14 +2,18 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, onEvent, session } from './api.js';
+import { storyOf } from './call-story.js';
+import { faultWords, reasonCodeWords, wordOf } from './code-words.js';
+import { Coded } from './coded.js';
 import { html } from './dom.js';
-import { amdWord, fullTime, numberOf } from './format.js';
-import { Lasting, Status, Title, Trouble } from './parts.js';
+import { fullTime, numberOf } from './format.js';
+import { Lasting, Title, Trouble } from './parts.js';
 import { createPlayback } from './playback.js';
 import { useReading } from './reading.js';
 import { recordingClock } from './recording-clock.js';
 import { Recording } from './recording-player.js';
-import { refusalWords, waitWords } from './rule-words.js';
+import { ResultBadge } from './result-badge.js';
+import { rowsOf } from './rows.js';
 import { Timeline } from './timeline.js';
 import { Verdicts } from './verdicts.js';
 import { Waveform } from './waveform.js';
@@ -31,15 +35,17 @@ export function CallPage({ id: callId }) {
   }
   if (!call) return html`<p aria-busy="true" class="faint">Reading the call…</p>`;
   const clock = recordingClock(call, metadata);
+  const rows = rowsOf({ call, notifications, capture });
   return html`
     <p class="back"><a href="#/calls">← All calls</a></p>
     <${Head} call=${call} />
     ${error && html`<${Trouble} error=${error} again=${again} />`}
+    <${Story} call=${call} />
     <${Facts} call=${call} />
-    <${Waveform} call=${call} capture=${capture} clock=${clock} playback=${playback} />
+    <${Waveform} call=${call} capture=${capture} clock=${clock} playback=${playback} rows=${rows} />
     <${Recording} key=${callId} call=${call} clock=${clock} playback=${playback} again=${again} />
     <${Verdict} call=${call} />
-    <${Timeline} call=${call} notifications=${notifications} capture=${capture} playback=${playback} />
+    <${Timeline} call=${call} rows=${rows} capture=${capture} playback=${playback} />
     <${Metadata} metadata=${call.metadata} />
   `;
 }
@@ -125,7 +131,7 @@ function Head({ call }) {
   return html`
     <div class="bar" ref=${bar}>
       <${Title}>${numberOf(call.target)}</${Title}>
-      <${Status} call=${call} isAnnounced />
+      <${ResultBadge} call=${call} isAnnounced />
       <span class="grow"></span>
       <a class="button" href=${`${files}/export.json`} download>Export JSON</a>
       <a class="button" href=${`${files}/sip.pcap`} download>Export pcap</a>
@@ -134,20 +140,26 @@ function Head({ call }) {
     ${error && html`<${Trouble} error=${error} />`}`;
 }
 
+/** What happened, in sentences. */
+function Story({ call }) {
+  return html`<p class="story">${storyOf(call).map(
+    ({ text, code }) => html`<${Coded} text=${text} code=${code} /> `,
+  )}</p>`;
+}
+
 function Facts({ call }) {
   const facts = [
-    ['Who picked up', call.verdict && amdWord(call.verdict)],
-    ['Outcome', call.outcome],
-    ['Calling rules', refusalWords(call) ?? waitWords(call)],
     ['Campaign', call.campaign],
-    ['At fault', call.fault],
-    ['Reason', call.reason && `${call.reason}${call.reasonCode ? ` · ${call.reasonCode}` : ''}`],
+    [
+      'At fault',
+      call.fault && html`<${Coded} text=${wordOf(faultWords, call.fault)} code=${call.fault} />`,
+    ],
+    ['Reason', call.reason && html`<${Reason} call=${call} />`],
     ['Cause', call.cause && causeWords(call.cause)],
     ['Blocked by', call.block && html`<${Block} block=${call.block} />`],
     ['Warning', call.warning],
     ['Retry after', call.retryAfterS !== undefined ? `${call.retryAfterS} s` : undefined],
     ['Reached', call.connectedIdentity],
-    ['Sounded', call.quality && qualityWords(call.quality)],
     ['Position in the queue', call.queuePosition],
     ['From', call.caller],
     ['Bot', call.botId],
@@ -168,13 +180,9 @@ function Facts({ call }) {
   </dl>`;
 }
 
-function qualityWords({ mos, lossPercent, concealedMs, jitterMs, roundTripMs, remote }) {
-  const parts = [`MOS ${mos}`, `${lossPercent}% lost`];
-  if (concealedMs > 0) parts.push(`${concealedMs} ms concealed`);
-  parts.push(`jitter ${jitterMs} ms`);
-  if (roundTripMs !== undefined) parts.push(`round trip ${roundTripMs} ms`);
-  if (remote !== undefined) parts.push(`${remote.lossPercent}% of ours lost`);
-  return parts.join(' · ');
+function Reason({ call: { reason, reasonCode } }) {
+  if (reasonCode === undefined) return reason;
+  return html`${reason} · <${Coded} text=${wordOf(reasonCodeWords, reasonCode)} code=${reasonCode} />`;
 }
 
 function causeWords({ q850, sip, text }) {

@@ -1,33 +1,52 @@
-// Plays a call's recording. The cursor is on the call's clock, so that the waveform, the timeline
-// and the player all show the same instant.
+// The cursor of a call's page, and the player of its recording. There is one cursor, on the call's
+// clock. The waveform, the SIP ladder and the events show it, and each of them moves it.
 
 import { computed, signal } from '@preact/signals';
 import { callTime, filePosition } from './recording-clock.js';
 
 /**
- * Creates the state that a call's page shares. Nothing can be played until `connect` has been
- * called with the page's audio element.
+ * Creates the state that a call's page shares. Times are in ms since the epoch. Nothing can be
+ * played until `connect` has been called with the page's audio element.
  */
 export function createPlayback() {
-  /** The cursor, in ms since the epoch. Undefined if there is nothing to play. */
-  const cursorMs = signal(undefined);
+  /** Where the cursor was put, or where the player is. Undefined if nobody has moved it. */
+  const restMs = signal(undefined);
+  /** What the pointer or the focus is on. Undefined if it is on nothing that has a time. */
+  const pointedMs = signal(undefined);
+  /** The player's position. Undefined if there is nothing to play. */
+  const playedMs = signal(undefined);
   const isPlaying = signal(false);
-  const isReady = computed(() => cursorMs.value !== undefined);
   let connected;
   return {
-    cursorMs,
+    // While the recording plays, the cursor stays with the sound.
+    cursorMs: computed(() => (isPlaying.value ? undefined : pointedMs.value) ?? restMs.value),
+    playedMs,
     isPlaying,
-    isReady,
+    isReady: computed(() => playedMs.value !== undefined),
     connect(audio, clock) {
-      const mine = connectAudio({ audio, clock, cursorMs, isPlaying });
+      const show = (ms) => {
+        playedMs.value = ms;
+        restMs.value = ms;
+      };
+      const mine = connectAudio({ audio, clock, playedMs, show, isPlaying });
       connected = mine;
       return () => {
         mine.close();
         if (connected === mine) connected = undefined;
       };
     },
-    /** Moves the cursor to a time of the call, or to the nearest one that was recorded. */
-    seek: (ms) => connected?.seek(ms),
+    /** Puts the cursor at a time of the call, and the player at the nearest one that it has. */
+    move(ms) {
+      connected?.seek(ms);
+      restMs.value = ms;
+    },
+    /** Shows the cursor at a time of the call until `leave` is called. */
+    point(ms) {
+      pointedMs.value = ms;
+    },
+    leave() {
+      pointedMs.value = undefined;
+    },
     toggle: () => connected?.toggle(),
     playFrom(ms) {
       connected?.seek(ms);
@@ -38,17 +57,16 @@ export function createPlayback() {
   };
 }
 
-function connectAudio({ audio, clock, cursorMs, isPlaying }) {
+function connectAudio({ audio, clock, playedMs, show, isPlaying }) {
   const { startedAtMs, durationMs } = clock;
   /** Where to begin, if the browser has read nothing yet. */
   let wantedMs;
   let frame;
-  const show = (ms) => {
-    cursorMs.value = startedAtMs + Math.min(Math.max(0, ms), durationMs);
-  };
+  const showOffset = (ms) => show(startedAtMs + Math.min(Math.max(0, ms), durationMs));
   const follow = () => {
     // Until the browser has moved, `currentTime` may still be the old position.
-    if (wantedMs === undefined && !audio.seeking) show(callTime(clock, audio.currentTime * 1_000));
+    if (wantedMs === undefined && !audio.seeking)
+      showOffset(callTime(clock, audio.currentTime * 1_000));
     if (isPlaying.value) frame = requestAnimationFrame(follow);
   };
   const stop = () => {
@@ -62,7 +80,7 @@ function connectAudio({ audio, clock, cursorMs, isPlaying }) {
   };
   const seek = (ms) => {
     const offsetMs = Math.min(Math.max(0, ms - startedAtMs), durationMs);
-    show(offsetMs);
+    showOffset(offsetMs);
     wantedMs = filePosition(clock, offsetMs);
     if (audio.readyState > 0) place();
   };
@@ -75,17 +93,17 @@ function connectAudio({ audio, clock, cursorMs, isPlaying }) {
     pause: stop,
     ended: () => {
       stop();
-      show(durationMs);
+      showOffset(durationMs);
     },
     error: stop,
   };
   for (const [name, listener] of Object.entries(listeners)) audio.addEventListener(name, listener);
-  show(0);
+  showOffset(0);
   return {
     seek,
     toggle() {
       if (!audio.paused) return audio.pause();
-      if (cursorMs.value >= startedAtMs + durationMs) seek(startedAtMs);
+      if (playedMs.value >= startedAtMs + durationMs) seek(startedAtMs);
       // The element's `error` event says what went wrong.
       audio.play().catch(() => undefined);
     },
@@ -95,7 +113,7 @@ function connectAudio({ audio, clock, cursorMs, isPlaying }) {
         audio.removeEventListener(name, listener);
       audio.pause();
       stop();
-      cursorMs.value = undefined;
+      show(undefined);
     },
   };
 }

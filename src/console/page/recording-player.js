@@ -104,18 +104,18 @@ const steps = {
 /** Drawn anew in each frame while the recording plays. */
 function Position({ call, clock, playback, toggle }) {
   const { startedAtMs, durationMs } = clock;
-  const atMs = (playback.cursorMs.value ?? startedAtMs) - startedAtMs;
+  const atMs = (playback.playedMs.value ?? startedAtMs) - startedAtMs;
   const shown = `${duration(atMs)} of ${duration(durationMs)}`;
   const onKeyDown = (event) => {
     const step = steps[event.key];
     if (step === undefined && event.key !== ' ') return;
     event.preventDefault();
     if (step === undefined) toggle();
-    else playback.seek(startedAtMs + atMs + step);
+    else playback.move(startedAtMs + atMs + step);
   };
   return html`
     <input type="range" aria-label="Position" min="0" max=${durationMs} step="any" value=${atMs} aria-valuetext=${shown} onKeyDown=${onKeyDown}
-      onInput=${(event) => playback.seek(startedAtMs + Number(event.currentTarget.value))} />
+      onInput=${(event) => playback.move(startedAtMs + Number(event.currentTarget.value))} />
     <span class="place">${shown}</span>
     <span class="place faint" title="Time of the call, as in the list below">${offset(startedAtMs + atMs - Date.parse(call.acceptedAt))}</span>`;
 }

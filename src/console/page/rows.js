@@ -1,5 +1,7 @@
 // Builds the rows of a call's timeline from SIP messages, events, notifications and notes.
 
+import { deliveryHistory, notificationWords } from './delivery-words.js';
+import { eventName, eventWords } from './event-words.js';
 import { amdWord, duration, notificationName } from './format.js';
 
 /** The kinds of rows with their names. Rows that have the same time are sorted in this order. */
@@ -17,7 +19,7 @@ export function rowsOf({ call, notifications, capture }) {
   const rows = [
     ...(capture?.sip?.messages ?? []).map(sipRow),
     ...call.timeline.map((event) => eventRow(event, capture?.lines)),
-    ...(notifications ?? []).flatMap(notificationRows),
+    ...notificationRows(notifications ?? []),
     ...noteRows(capture?.notes?.notes ?? []),
   ];
   return rows.sort(
@@ -46,14 +48,15 @@ function sipRow({ at, isOurs, text, transport, address, port, leg = 0 }, index) 
   };
 }
 
-function eventRow({ eventId, eventSequence, type, time, data }, lines) {
+function eventRow(event, lines) {
+  const { eventId, eventSequence, type, time, data } = event;
+  const { name, code, note, noteCode } = eventWords(event, lines?.[eventId]);
   return {
     key: eventId,
     rank: eventSequence,
     kind: 'event',
     at: time,
-    label: type === 'amd' ? `detection: ${amdWord(data.amd.event)}` : type,
-    note: lines?.[eventId] ?? '',
+    ...{ label: name, code, note, noteCode },
     tone: /^(recording-)?failed$/.test(type)
       ? 'bad'
       : type === 'answered' || type === 'completed'
@@ -64,67 +67,25 @@ function eventRow({ eventId, eventSequence, type, time, data }, lines) {
   };
 }
 
-/** Returns a row per attempt and replay, or a single row if there hasn't been an attempt yet. */
-function notificationRows({
-  eventId,
-  sequence,
-  state,
-  createdAt,
-  body,
-  attempts,
-  failure,
-  replays,
-}) {
-  const name = notificationName(body);
-  const rest = () => JSON.stringify(body, null, 2);
-  const rows = attempts.map(
-    ({ attempt, startedAt, durationMs, responseStatus, error, delivered }, index) => ({
-      key: `${eventId}-${attempt}-${index}`,
-      rank: sequence * 100 + attempt,
-      kind: 'notification',
-      at: startedAt,
-      label: `POST ${name}`,
-      note: [
-        `${[responseStatus, error].filter(Boolean).join(' ') || 'no answer'} after ${durationMs} ms`,
-        attempt > 1 ? `attempt ${attempt}` : '',
-        failure !== undefined && index === attempts.length - 1 ? `given up: ${failure}` : '',
-      ]
-        .filter(Boolean)
-        .join(', '),
-      tone: delivered ? 'good' : 'bad',
-      detail: rest,
-    }),
-  );
-  for (const { replayedAt, by } of replays) {
-    rows.push({
-      key: `${eventId}-${replayedAt}`,
-      rank: sequence * 100,
-      kind: 'notification',
-      at: replayedAt,
-      label: `Replay of ${name}`,
-      note: `by ${by}`,
-      detail: rest,
-    });
-  }
-  if (attempts.length === 0) {
-    const what =
-      failure === undefined
-        ? state === 'pending'
-          ? 'waiting to be sent'
-          : state
-        : `given up: ${failure}`;
-    rows.push({
-      key: `${eventId}-${state}`,
-      rank: sequence * 100 + 99,
+/** One row per notification. Its attempts and replays open inside the row. */
+function notificationRows(notifications) {
+  const first = notifications.find(({ state }) => state === 'pending');
+  return notifications.map((notification) => {
+    const { eventId, sequence, createdAt, body } = notification;
+    const { text, code, tone } = notificationWords(notification, notification === first);
+    const name = notificationName(body);
+    return {
+      key: `notification-${eventId}`,
+      rank: sequence,
       kind: 'notification',
       at: createdAt,
-      label: name,
-      note: what,
-      tone: failure ? 'bad' : '',
-      detail: rest,
-    });
-  }
-  return rows;
+      label: /^amd_/.test(name) ? amdWord(name) : eventName(name),
+      code: name,
+      ...{ note: text, noteCode: code, tone },
+      parts: deliveryHistory(notification),
+      detail: () => JSON.stringify(body, null, 2),
+    };
+  });
 }
 
 // ── Notes ─────────────────────────────────────────────────────────────────────────────────────

@@ -12,16 +12,21 @@ import { Lanes } from './lanes.js';
 const quiet = 50;
 /** Pauses shorter than this don't split a stretch of sound. */
 const shortestPauseMs = 300;
-const height = 132;
+const height = 150;
+/** Height of a side's name, above its loudness. */
+const namePixels = 17;
+/** An axis label needs this much room. */
+const axisLabelPixels = 52;
 const darkness = matchMedia('(prefers-color-scheme: dark)');
 
 /**
  * `audio` is the loudness, as base64 with one byte per `stepMs`. `heard` is what arrived from the
  * far end of the call, and `said` is what we sent to it (undefined if only one side was recorded).
- * `marks` are `{ atMs, label, tone }`. For `lanes`, see `Lanes`. `seek` gets the milliseconds at
- * which the user clicks. `over` returns what is drawn above it all, and gets the length in ms.
+ * `marks` are `{ atMs, label, tone }`. For `lanes`, see `Lanes`. `cursor` has `move`, `point` and
+ * `leave`: the user clicks at, points at, or leaves these milliseconds. `over` returns what is drawn
+ * above it all, and gets the length in ms.
  */
-export function SoundPicture({ audio, marks, lanes, caption, seek, over }) {
+export function SoundPicture({ audio, marks, lanes, caption, cursor, over }) {
   const box = useRef(null);
   const canvas = useRef(null);
   const [width, setWidth] = useState(0);
@@ -41,10 +46,13 @@ export function SoundPicture({ audio, marks, lanes, caption, seek, over }) {
     return () => darkness.removeEventListener('change', drawNow);
   });
   return html`<figure class="wave" ref=${box}>
-    <div class=${`plane ${seek ? 'playable' : ''}`} ...${seek ? pointing(seek, lengthMs) : {}}>
+    <div class=${`plane ${cursor ? 'timed' : ''}`} ...${cursor ? pointing(cursor, lengthMs) : {}}>
     <div class="marks" aria-hidden="true">${placed(marks, lengthMs, width).map((mark) => html`<${Mark} mark=${mark} />`)}</div>
-    <canvas ref=${canvas} role="img" aria-label=${describe(shown, marks)} height=${height}></canvas>
-    <div class="axis" aria-hidden="true">${ticksOf(lengthMs).map((ms) => html`<span style=${{ left: `${(ms / lengthMs) * 100}%` }}>${ms / 1_000} s</span>`)}</div>
+    <div class="sides">
+      ${shown.sides.map(({ name }, index) => html`<span class="lane-name" style=${{ top: `${(index * height) / shown.sides.length}px` }} aria-hidden="true">${name[0].toUpperCase()}${name.slice(1)}</span>`)}
+      <canvas ref=${canvas} role="img" aria-label=${describe(shown, marks)} height=${height}></canvas>
+    </div>
+    <div class="axis" aria-hidden="true">${ticksOf(lengthMs, width).map((ms) => html`<span style=${{ left: `${(ms / lengthMs) * 100}%` }}>${ms / 1_000} s</span>`)}</div>
     ${width > 0 && html`<${Lanes} lanes=${lanes} lengthMs=${lengthMs} width=${width} />`}
     ${over?.(lengthMs)}
     </div>
@@ -52,21 +60,23 @@ export function SoundPicture({ audio, marks, lanes, caption, seek, over }) {
   </figure>`;
 }
 
-/** Returns listeners that seek to where the user clicks, and while the user drags. */
-function pointing(seek, lengthMs) {
-  const seekTo = ({ currentTarget, clientX }) => {
+/** Returns listeners for where the user points, clicks and drags. */
+function pointing({ move, point, leave }, lengthMs) {
+  const msAt = ({ currentTarget, clientX }) => {
     const { left, width } = currentTarget.getBoundingClientRect();
-    seek(((clientX - left) / width) * lengthMs);
+    return Math.min(1, Math.max(0, (clientX - left) / width)) * lengthMs;
   };
   return {
     onPointerDown: (event) => {
       if (event.button !== 0) return;
       event.currentTarget.setPointerCapture(event.pointerId);
-      seekTo(event);
+      move(msAt(event));
     },
     onPointerMove: (event) => {
-      if (event.currentTarget.hasPointerCapture(event.pointerId)) seekTo(event);
+      if (event.pointerType === 'mouse') point(msAt(event));
+      if (event.currentTarget.hasPointerCapture(event.pointerId)) move(msAt(event));
     },
+    onPointerLeave: leave,
   };
 }
 
@@ -98,7 +108,9 @@ function placed(marks, lengthMs, width) {
 function decode({ heard, said, stepMs }) {
   const sides = [
     { levels: bytes(heard), colour: '--wave-heard', name: 'from the far end' },
-    ...(said === undefined ? [] : [{ levels: bytes(said), colour: '--wave-said', name: 'to it' }]),
+    ...(said === undefined
+      ? []
+      : [{ levels: bytes(said), colour: '--wave-said', name: 'to the far end' }]),
   ];
   return { sides, stepMs, lengthMs: Math.max(1_000, sides[0].levels.length * stepMs) };
 }
@@ -129,15 +141,16 @@ function draw(canvas, width, { sides, stepMs, lengthMs }) {
     canvas.style.color = `var(${name})`;
     context.fillStyle = getComputedStyle(canvas).color;
   };
-  const tall = height / sides.length;
+  const whole = height / sides.length;
+  const tall = whole - namePixels;
   const x = (step) => ((step * stepMs) / lengthMs) * width;
   for (const [index, { levels, colour }] of sides.entries()) {
-    const top = index * tall;
+    const top = index * whole + namePixels;
     paint('--wave-band');
     for (const [from, to] of stretches(levels, stepMs))
       context.fillRect(x(from), top + 1, Math.max(1, x(to) - x(from)), tall - 2);
     paint('--line');
-    if (index > 0) context.fillRect(0, top - 0.5, width, 1);
+    if (index > 0) context.fillRect(0, index * whole - 0.5, width, 1);
     paint(colour);
     const perBar = lengthMs / stepMs / (width / 2);
     bars(context, { levels, perBar, middle: top + tall / 2, most: tall / 2 - 4 });
@@ -156,9 +169,10 @@ function bars(context, { levels, perBar, middle, most }) {
   }
 }
 
-function ticksOf(lengthMs) {
+function ticksOf(lengthMs, width) {
+  const most = Math.max(2, Math.min(10, Math.floor(width / axisLabelPixels)));
   const step =
-    [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800].find((s) => lengthMs / (s * 1_000) <= 10) ??
+    [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800].find((s) => lengthMs / (s * 1_000) <= most) ??
     3_600;
   const ticks = [];
   for (let ms = 0; ms < lengthMs * 0.95; ms += step * 1_000) ticks.push(ms);

@@ -4,15 +4,16 @@
 
 import { effect } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
+import { Coded } from './coded.js';
 import { html } from './dom.js';
 import { fullTime, offset } from './format.js';
-import { kinds, rowsOf } from './rows.js';
+import { kinds } from './rows.js';
 
-export function Timeline({ call, notifications, capture, playback }) {
+/** @param rows see `rowsOf` */
+export function Timeline({ call, rows: all, capture, playback }) {
   const [hidden, setHidden] = useState([]);
-  const all = rowsOf({ call, notifications, capture });
   const rows = all.filter(({ kind }) => !hidden.includes(kind));
-  const reached = useReached(rows, playback.cursorMs);
+  const { reached, near } = useCursor(rows, playback.cursorMs);
   const toggle = (kind) =>
     setHidden(hidden.includes(kind) ? hidden.filter((other) => other !== kind) : [...hidden, kind]);
   const start = Date.parse(call.acceptedAt);
@@ -31,24 +32,38 @@ export function Timeline({ call, notifications, capture, playback }) {
     </div>
     <ol class=${`timeline ${isBridged ? 'bridged' : ''}`}>
       <li class="lanes" aria-hidden="true"><span>seconds</span>${isBridged && html`<span>Transfer</span>`}<span>Gateway</span><span>Far end</span><span>Events, commands, notifications</span></li>
-      ${rows.map((row) => html`<${Row} key=${row.key} row=${row} start=${start} isBridged=${isBridged} isReached=${row.key === reached} playback=${playback} />`)}
+      ${rows.map((row) => html`<${Row} key=${row.key} row=${row} start=${start} isBridged=${isBridged} isReached=${row.key === reached} isNear=${near.includes(row.key)} playback=${playback} />`)}
     </ol>
     <${Notes} capture=${capture} call=${call} />
   </section>`;
 }
 
-/** Returns the key of the last row that the recording has reached. */
-function useReached(rows, cursorMs) {
-  const [key, setKey] = useState(undefined);
+/** Rows this close to the cursor are marked. */
+const nearMs = 150;
+const nowhere = { reached: undefined, near: [] };
+
+/** Returns the rows that happened near the cursor's time. */
+export const rowsNear = (rows, cursorMs) =>
+  cursorMs === undefined
+    ? []
+    : rows.filter(({ at }) => Math.abs(Date.parse(at) - cursorMs) <= nearMs);
+
+/**
+ * Returns the key of the last row that the cursor has reached, and the keys of those near it. The
+ * cursor may move in each frame, so this renders again only if other rows are near.
+ */
+function useCursor(rows, cursorMs) {
+  const [found, setFound] = useState(nowhere);
   useEffect(() => {
     const times = rows.map(({ at }) => Date.parse(at));
     return effect(() => {
       const ms = cursorMs.value;
       const index = ms === undefined ? -1 : times.findLastIndex((time) => time <= ms);
-      setKey(rows[index]?.key);
+      const next = { reached: rows[index]?.key, near: rowsNear(rows, ms).map(({ key }) => key) };
+      setFound((before) => (JSON.stringify(before) === JSON.stringify(next) ? before : next));
     });
   }, [rows]);
-  return key;
+  return found;
 }
 
 function Notes({ capture, call }) {
@@ -82,23 +97,43 @@ function Notes({ capture, call }) {
   return notes.map((note) => html`<p class="faint">${note}</p>`);
 }
 
-function Row({ row, start, isBridged, isReached, playback }) {
+function Row({ row, start, isBridged, isReached, isNear, playback }) {
   const [isOpen, setOpen] = useState(false);
-  const { kind, at, label, note, tone, detail } = row;
+  const { kind, at, label, code, note, noteCode, tone, parts = [], detail } = row;
   const atMs = Date.parse(at);
   const canPlay = isOpen && playback.isReady.value && playback.covers(atMs);
-  return html`<li class=${`row ${kind} ${tone ?? ''} ${isReached ? 'reached' : ''}`} aria-current=${isReached ? 'true' : undefined}>
+  const classes = ['row', kind, tone, isReached && 'reached', isNear && 'near'].filter(Boolean);
+  return html`<li class=${classes.join(' ')} aria-current=${isReached ? 'true' : undefined} ...${pointing(playback, atMs)}>
     <button type="button" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
       <time title=${fullTime(at)} datetime=${at}>${offset(atMs - start)}</time>
       ${
         kind === 'sip'
           ? html`<${Ladder} row=${row} isBridged=${isBridged} />`
-          : html`<${Lifelines} isBridged=${isBridged} /><span class="what"><span class="label">${label}</span> ${note && html`<span class="note">${note}</span>`}</span>`
+          : html`<${Lifelines} isBridged=${isBridged} /><span class="what"><span class="label"><${Coded} text=${label} code=${code} /></span> ${note && html`<span class="note"><${Coded} text=${note} code=${noteCode} /></span>`}</span>`
       }
     </button>
     ${canPlay && html`<div class="from-here"><button type="button" onClick=${() => playback.playFrom(atMs)}>Play from here</button></div>`}
+    ${isOpen && parts.length > 0 && html`<${Parts} parts=${parts} start=${start} />`}
     ${isOpen && html`<pre class="body">${detail()}</pre>`}
   </li>`;
+}
+
+/** The cursor is at the row that the pointer or the focus is on. */
+function pointing(playback, atMs) {
+  return {
+    onPointerEnter: ({ pointerType }) => pointerType === 'mouse' && playback.point(atMs),
+    onPointerLeave: playback.leave,
+    onFocusIn: () => playback.point(atMs),
+    onFocusOut: playback.leave,
+  };
+}
+
+/** The attempts to deliver a notification. */
+function Parts({ parts, start }) {
+  return html`<ol class="parts">${parts.map(
+    ({ at, time, text, code, tone = '' }) =>
+      html`<li class=${tone}><time title=${time} datetime=${at}>${offset(Date.parse(at) - start)}</time> <${Coded} text=${text} code=${code} /></li>`,
+  )}</ol>`;
 }
 
 /** Draws an arrow between the gateway and the far end of the leg. */
