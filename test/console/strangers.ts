@@ -98,6 +98,7 @@ async function forgedCall({ base }: Stage, page: Page, callId: string): Promise<
   const log = `**/calls/${callId}/notifications`;
   const at = new Date(Date.now() - 60_000).toISOString();
   const events = [
+    [markup, {}],
     ['amd', { amd: { event: 'amd_machine_detected', reason: markup, elapsedMs: 900 } }],
     ['stream-failed', { reason: markup, willRetry: false }],
     ['transfer-failed', { to: `sip:${markup}`, outcome: markup, reason: markup }],
@@ -106,7 +107,6 @@ async function forgedCall({ base }: Stage, page: Page, callId: string): Promise<
     ['playback-started', { source: markup, sound: markup }],
     ['playback-finished', { source: markup, sound: markup, reason: markup, playedMs: 1 }],
     ['recording-failed', { reason: markup }],
-    [markup, {}],
     [
       'completed',
       { outcome: 'gateway-failure', reason: markup, reasonCode: markup, abandoned: true },
