@@ -5,6 +5,7 @@ import { constants } from 'node:os';
 import { errors } from 'undici';
 import { describe, expect, test } from 'vitest';
 import { connectionKinds } from '../../src/calls/abandonment/abandonment.ts';
+import { machineDetectionModes } from '../../src/calls/call-types.ts';
 import { callEventTypes } from '../../src/calls/contract/call-event.ts';
 import {
   callFaults,
@@ -59,6 +60,7 @@ describe('words for codes', () => {
     ['detectionFaultWords', detectionFaults],
     ['greetingReasonWords', greetingReasons],
     ['detectionStopWords', detectionStops],
+    ['detectionModeWords', machineDetectionModes],
     ['transcriptionWords', transcriptionStates],
     ['missingWords', connectionKinds],
     ['optOutWords', optOutWays],

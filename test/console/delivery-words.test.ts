@@ -26,11 +26,11 @@ test('a notification has one line with its state and its next try', () => {
     page.notificationWords({ ...base, ...notification }, isFirst);
   const nextAttemptAt = '2026-11-28T09:00:12.000Z';
 
-  expect(say({ state: 'pending' }).text).toBe('Is being sent');
-  expect(say({ state: 'pending' }, false).text).toBe('Waits for the notification before it');
+  expect(say({ state: 'pending' }).text).toBe('is being sent');
+  expect(say({ state: 'pending' }, false).text).toBe('waits for the notification before it');
   expect(say({ state: 'pending', attempts: [refused], nextAttemptAt })).toEqual({
     text: expect.stringMatching(
-      /^not delivered yet \(1 attempt, the last: nothing listens at its address, after 4 ms\)\. Next try at /,
+      /^not delivered after 1 attempt: nothing listens at its address, after 4 ms; next try at /,
     ),
     ...{ code: 'pending ECONNREFUSED', tone: 'bad' },
   });
@@ -41,9 +41,13 @@ test('a notification has one line with its state and its next try', () => {
   expect(
     say({ state: 'delivered', deliveredAt, attempts: [refused, failed, accepted] }).text,
   ).toMatch(/, at attempt 3$/);
-  expect(say({ state: 'failed', failure: 'gone', attempts: [refused, failed] })).toEqual({
-    text: 'given up: the receiver wants no more notifications of this call (410) (2 attempts, the last: it failed, after 9 ms)',
-    ...{ code: 'gone 500', tone: 'bad' },
+  expect(say({ state: 'failed', failure: 'gone' })).toEqual({
+    text: 'given up: the receiver wants no more notifications of this call (410)',
+    ...{ code: 'gone', tone: 'bad' },
+  });
+  expect(say({ state: 'failed', failure: 'expired', attempts: [refused, failed] })).toEqual({
+    text: 'given up: the receiver did not accept it within 24 hours (2 attempts, the last: it failed, after 9 ms)',
+    ...{ code: 'expired 500', tone: 'bad' },
   });
 });
 

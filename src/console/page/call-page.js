@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, onEvent, session } from './api.js';
 import { storyOf } from './call-story.js';
-import { faultWords, reasonCodeWords, wordOf } from './code-words.js';
+import { detectionModeWords, faultWords, reasonCodeWords, wordOf } from './code-words.js';
 import { Coded } from './coded.js';
 import { html } from './dom.js';
 import { fullTime, numberOf } from './format.js';
@@ -164,7 +164,7 @@ function Facts({ call }) {
     ['From', call.caller],
     ['Bot', call.botId],
     ['Trunk', call.trunk],
-    ['Detection', call.machineDetection],
+    ['Detection', html`<${Coded} text=${wordOf(detectionModeWords, call.machineDetection)} code=${call.machineDetection} />`],
     ['Accepted', fullTime(call.acceptedAt)],
     ['Rang', lasted(call.ringingAt, call.answeredAt ?? call.endedAt)],
     ['Talked', lasted(call.answeredAt, call.endedAt)],

@@ -76,6 +76,13 @@ export const detectionStopWords = {
   'recording-ended': () => 'the recording ended',
 };
 
+/** What the request asks of detection. */
+export const detectionModeWords = {
+  detect: 'on',
+  disconnect: 'on, and hangs up on machines',
+  disabled: 'off',
+};
+
 export const transcriptionWords = {
   used: 'its words were counted',
   late: 'its words came too late, so the sound alone was judged',

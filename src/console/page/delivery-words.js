@@ -24,19 +24,20 @@ export function attemptWords({ responseStatus, error, durationMs, delivered }) {
 export function notificationWords(notification, isFirst = true) {
   const { state, attempts, failure } = notification;
   if (state === 'delivered') return deliveredWords(notification);
-  const last = attempts.at(-1);
-  const why = last === undefined || last.delivered ? undefined : attemptWords(last);
-  const tries = why && `${plural(attempts.length, 'attempt')}, the last: ${why.text}`;
+  const failed = attempts.findLast(({ delivered }) => !delivered);
+  const why = failed === undefined ? undefined : attemptWords(failed);
+  const tries = plural(attempts.length, 'attempt');
   if (state === 'failed') {
     const because = wordOf(deliveryFailureWords, failure ?? state);
-    const text = `given up: ${because}${tries ? ` (${tries})` : ''}`;
-    return { text, code: codesOf(failure, why), tone: 'bad' };
+    // The other reasons say what the last attempt said.
+    const last = failure === 'expired' && why ? ` (${tries}, the last: ${why.text})` : '';
+    return { text: `given up: ${because}${last}`, code: codesOf(failure, why), tone: 'bad' };
   }
   const next = nextTry(notification, isFirst);
   return {
-    text: tries ? `not delivered yet (${tries}). ${next}` : next,
+    text: why ? `not delivered after ${tries}: ${why.text}; ${next}` : next,
     code: codesOf(state, why),
-    tone: tries ? 'bad' : '',
+    tone: why ? 'bad' : '',
   };
 }
 
@@ -50,8 +51,8 @@ function deliveredWords({ state, attempts, replays, createdAt, deliveredAt }) {
 const codesOf = (state, why) => [state, why?.code].filter(Boolean).join(' ');
 
 function nextTry({ nextAttemptAt }, isFirst) {
-  if (!isFirst) return 'Waits for the notification before it';
-  return nextAttemptAt === undefined ? 'Is being sent' : `Next try at ${timeOf(nextAttemptAt)}`;
+  if (!isFirst) return 'waits for the notification before it';
+  return nextAttemptAt === undefined ? 'is being sent' : `next try at ${timeOf(nextAttemptAt)}`;
 }
 
 /** @returns what happened to the notification, in order, as `{ at, text, code }` */

@@ -88,7 +88,9 @@ const explanations = {
  */
 export function eventWords({ type, data }, line = '') {
   const isAmd = type === 'amd';
-  const name = isAmd ? `${eventName(type)}: ${amdWord(data.amd.event)}` : eventName(type);
+  const isVerdict = isAmd && data.amd.event !== 'amd_stopped';
+  const amd = isAmd ? amdWord(data.amd.event) : '';
+  const name = isVerdict ? `${eventName(type)}: ${amd}` : amd || eventName(type);
   const [note, noteCode] = Object.hasOwn(explanations, type)
     ? explanations[type](data)
     : [line, undefined];

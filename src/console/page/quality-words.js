@@ -40,7 +40,7 @@ export function qualityLines({ mos, lossPercent, concealedMs, jitterMs, roundTri
   return [
     { name: 'Line', value: `${word}: MOS ${mos} of 4.5`, meaning: opinion, tone },
     {
-      name: 'Lost from the far end',
+      name: 'Packets lost from the far end',
       value: `${percent(lossPercent)}${concealed}`,
       meaning: meaningOf(losses, lossPercent),
     },
@@ -53,9 +53,9 @@ export function qualityLines({ mos, lossPercent, concealedMs, jitterMs, roundTri
           meaning: meaningOf(roundTrips, roundTripMs),
         },
     remote === undefined
-      ? { name: 'Lost from us', value: 'unknown', meaning: 'the far end sends no reports (RTCP)' }
+      ? { name: 'Packets lost to the far end', value: 'unknown', meaning: 'the far end sends no reports (RTCP)' }
       : {
-          name: 'Lost from us',
+          name: 'Packets lost to the far end',
           value: `${percent(remote.lossPercent)}, jitter ${remote.jitterMs} ms`,
           meaning: meaningOf(losses, remote.lossPercent),
         },

@@ -32,6 +32,9 @@ export function SoundPicture({ audio, marks, lanes, caption, cursor, over }) {
   const [width, setWidth] = useState(0);
   const shown = decode(audio);
   const { lengthMs } = shown;
+  const placedMarks = placed(marks, lengthMs, width);
+  // The lines of marks cross the picture below their labels.
+  const marksHeight = markPixels * (1 + Math.max(0, ...placedMarks.map(({ level }) => level)));
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width)));
     observer.observe(box.current);
@@ -47,7 +50,7 @@ export function SoundPicture({ audio, marks, lanes, caption, cursor, over }) {
   });
   return html`<figure class="wave" ref=${box}>
     <div class=${`plane ${cursor ? 'timed' : ''}`} ...${cursor ? pointing(cursor, lengthMs) : {}}>
-    <div class="marks" aria-hidden="true">${placed(marks, lengthMs, width).map((mark) => html`<${Mark} mark=${mark} />`)}</div>
+    <div class="marks" style=${{ '--marks': `${marksHeight}px` }} aria-hidden="true">${placedMarks.map((mark) => html`<${Mark} mark=${mark} />`)}</div>
     <div class="sides">
       ${shown.sides.map(({ name }, index) => html`<span class="lane-name" style=${{ top: `${(index * height) / shown.sides.length}px` }} aria-hidden="true">${name[0].toUpperCase()}${name.slice(1)}</span>`)}
       <canvas ref=${canvas} role="img" aria-label=${describe(shown, marks)} height=${height}></canvas>
@@ -89,6 +92,7 @@ function Mark({ mark: { x, tone, side, level, label, title } }) {
 }
 
 const markLevels = 3;
+const markPixels = 19;
 
 /** Places each label on the first level that has room for it. */
 function placed(marks, lengthMs, width) {
