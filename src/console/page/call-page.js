@@ -8,6 +8,7 @@ import { Coded } from './coded.js';
 import { html } from './dom.js';
 import { fullTime, numberOf } from './format.js';
 import { Lasting, Title, Trouble } from './parts.js';
+import { phoneNumber } from './phone-numbers.js';
 import { createPlayback } from './playback.js';
 import { useReading } from './reading.js';
 import { recordingClock } from './recording-clock.js';
@@ -130,7 +131,7 @@ function Head({ call }) {
   const files = `console/api/calls/${encodeURIComponent(call.callId)}`;
   return html`
     <div class="bar" ref=${bar}>
-      <${Title}>${numberOf(call.target)}</${Title}>
+      <${Title}>${phoneNumber(numberOf(call.target))}</${Title}>
       <${ResultBadge} call=${call} isAnnounced />
       <span class="grow"></span>
       <a class="button" href=${`${files}/export.json`} download>Export JSON</a>
@@ -159,9 +160,9 @@ function Facts({ call }) {
     ['Blocked by', call.block && html`<${Block} block=${call.block} />`],
     ['Warning', call.warning],
     ['Retry after', call.retryAfterS !== undefined ? `${call.retryAfterS} s` : undefined],
-    ['Reached', call.connectedIdentity],
+    ['Reached', call.connectedIdentity && phoneNumber(call.connectedIdentity)],
     ['Position in the queue', call.queuePosition],
-    ['From', call.caller],
+    ['From', phoneNumber(call.caller)],
     ['Bot', call.botId],
     ['Trunk', call.trunk],
     ['Detection', html`<${Coded} text=${wordOf(detectionModeWords, call.machineDetection)} code=${call.machineDetection} />`],
