@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { command } from './call-story.ts';
 import { picture } from './pictures.ts';
-import { accessible, fits, markup, type Stage, say } from './stage.ts';
+import { accessible, fits, markup, openCall, type Stage, say } from './stage.ts';
 
 /** Somebody who says a word and waits. */
 const person = 'tel:+12025550102';
@@ -139,7 +139,7 @@ const states = [
 ] as const;
 
 /** The API's answers are changed on their way to the page. */
-async function showStates({ base }: Stage, page: Page, callId: string): Promise<void> {
+async function showStates(stage: Stage, page: Page, callId: string): Promise<void> {
   const path = `**/console/api/public/calls/${callId}`;
   for (const [index, [recording, text]] of states.entries()) {
     await page.route(path, async (route) => {
@@ -147,8 +147,7 @@ async function showStates({ base }: Stage, page: Page, callId: string): Promise<
       const call = (await answer.json()) as object;
       await route.fulfill({ response: answer, json: { ...call, recording } });
     });
-    await page.goto(`${base}/console#/calls`);
-    await page.goto(`${base}/console#/calls/${callId}`);
+    await openCall(stage, page, callId);
     await page.locator('.recorder').getByText(text).first().waitFor();
     await accessible(page, text);
     await picture(page, `recording-state-${index}`);
@@ -163,9 +162,8 @@ async function showStates({ base }: Stage, page: Page, callId: string): Promise<
 }
 
 /** The player says why it can't play, and plays as soon as it can. */
-async function storeAway({ base }: Stage, page: Page, callId: string): Promise<void> {
-  await page.goto(`${base}/console#/calls`);
-  await page.goto(`${base}/console#/calls/${callId}`);
+async function storeAway(stage: Stage, page: Page, callId: string): Promise<void> {
+  await openCall(stage, page, callId);
   const path = `**/calls/${callId}/recording`;
   await page.route(path, (route) =>
     route.fulfill({ status: 503, json: { detail: `The store is away. ${markup}` } }),
@@ -193,9 +191,8 @@ async function mayNotListen(stage: Stage, callId: string): Promise<void> {
   await page.context().close();
 }
 
-async function remove({ base }: Stage, page: Page, callId: string): Promise<void> {
-  await page.goto(`${base}/console#/calls`);
-  await page.goto(`${base}/console#/calls/${callId}`);
+async function remove(stage: Stage, page: Page, callId: string): Promise<void> {
+  await openCall(stage, page, callId);
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('link', { name: 'Download' }).click(),

@@ -121,6 +121,14 @@ function watch(context: BrowserContext, bases: readonly string[], complaints: st
   });
 }
 
+/** Opens the page of a call, which then reads the call anew. */
+export async function openCall({ base }: Stage, page: Page, callId: string): Promise<void> {
+  await page.goto(`${base}/console#/calls`);
+  // Otherwise the page might see no change of the address.
+  await page.getByRole('heading', { name: 'Calls', level: 1, exact: true }).waitFor();
+  await page.goto(`${base}/console#/calls/${callId}`);
+}
+
 /** Waits for the sentence that says how the call ended. */
 export async function untilEnded(page: Page): Promise<void> {
   await page.locator('.story', { hasText: 'hung up after' }).waitFor();

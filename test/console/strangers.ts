@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { command } from './call-story.ts';
 import { watchToday } from './figures.ts';
 import { picture } from './pictures.ts';
-import { markup, type Stage, say, untilEnded } from './stage.ts';
+import { markup, openCall, type Stage, say, untilEnded } from './stage.ts';
 
 /** Markup without blanks. */
 const tightMarkup = '<img/src=x/onerror=window.stranger=1>';
@@ -93,7 +93,7 @@ async function answeredCall(stage: Stage, page: Page): Promise<string> {
 }
 
 /** Codes, addresses and words that no gateway writes, in the API's answers. */
-async function forgedCall({ base }: Stage, page: Page, callId: string): Promise<void> {
+async function forgedCall(stage: Stage, page: Page, callId: string): Promise<void> {
   const path = `**/console/api/public/calls/${callId}`;
   const log = `**/calls/${callId}/notifications`;
   const at = new Date(Date.now() - 60_000).toISOString();
@@ -127,8 +127,7 @@ async function forgedCall({ base }: Stage, page: Page, callId: string): Promise<
     await route.fulfill({ response: answer, json: { ...call, ...forged } });
   });
   await page.route(log, (route) => route.fulfill({ json: { notifications: [notification] } }));
-  await page.goto(`${base}/console#/calls`);
-  await page.goto(`${base}/console#/calls/${callId}`);
+  await openCall(stage, page, callId);
   await page.locator('.story', { hasText: 'The bot did not come: <img' }).waitFor();
   await page.locator('.row.notification', { hasText: 'given up: <img' }).waitFor();
   await openRows(page);

@@ -165,7 +165,10 @@ function Facts({ call }) {
     ['From', phoneNumber(call.caller)],
     ['Bot', call.botId],
     ['Trunk', call.trunk],
-    ['Detection', html`<${Coded} text=${wordOf(detectionModeWords, call.machineDetection)} code=${call.machineDetection} />`],
+    [
+      'Detection',
+      html`<${Coded} text=${wordOf(detectionModeWords, call.machineDetection)} code=${call.machineDetection} />`,
+    ],
     ['Accepted', fullTime(call.acceptedAt)],
     ['Rang', lasted(call.ringingAt, call.answeredAt ?? call.endedAt)],
     ['Talked', lasted(call.answeredAt, call.endedAt)],

@@ -53,7 +53,11 @@ export function qualityLines({ mos, lossPercent, concealedMs, jitterMs, roundTri
           meaning: meaningOf(roundTrips, roundTripMs),
         },
     remote === undefined
-      ? { name: 'Packets lost to the far end', value: 'unknown', meaning: 'the far end sends no reports (RTCP)' }
+      ? {
+          name: 'Packets lost to the far end',
+          value: 'unknown',
+          meaning: 'the far end sends no reports (RTCP)',
+        }
       : {
           name: 'Packets lost to the far end',
           value: `${percent(remote.lossPercent)}, jitter ${remote.jitterMs} ms`,
