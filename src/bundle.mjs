@@ -68,6 +68,10 @@ await build({
   ...{ outdir: bundled, chunkNames: 'shared-[hash]' },
   ...{ bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node20' },
   ...{ sourcemap: true, sourcesContent: false, logLevel: 'warning' },
+  // V8 keeps the text of each program in every thread that loads it, and takes twice the memory if
+  // there is a character beyond Latin-1, e.g. in a comment. Names stay, for stack traces. Lines stay
+  // short, because Node prints the one that throws.
+  ...{ minifyWhitespace: true, lineLimit: 120, legalComments: 'external' },
   external: packagesAsInstalled,
   banner: { js: commonJs },
   plugins: [ownAddresses],
@@ -75,11 +79,18 @@ await build({
 for (const path of programs) {
   const program = join(dist, javaScript(path));
   const [firstLine = ''] = readFileSync(join(src, path), 'utf8').split('\n');
-  const address = relative(dirname(program), join(bundled, `${nameOf(path)}.js`));
-  writeFileSync(
-    program,
-    `${firstLine.startsWith('#!') ? `${firstLine}\n` : ''}import '${address.startsWith('.') ? '' : './'}${address}';\n`,
-  );
+  const folder = relative(dirname(program), bundled);
+  const base = folder.startsWith('.') ? folder : `./${folder}`;
+  const lines = [
+    ...(firstLine.startsWith('#!') ? [firstLine] : []),
+    "import module from 'node:module';",
+    "import { fileURLToPath } from 'node:url';",
+    // V8 keeps what it compiles beside the bundles, as long as it may write there. Other users of
+    // the machine may not, as they might in its folder for temporary files. Node 20 has no cache.
+    `module.enableCompileCache?.(fileURLToPath(new URL('${base}/cache', import.meta.url)));`,
+    `await import('${base}/${nameOf(path)}.js');`,
+  ];
+  writeFileSync(program, `${lines.join('\n')}\n`);
 }
 
 function filesEndingIn(ending) {

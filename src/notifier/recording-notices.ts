@@ -60,6 +60,11 @@ insert into delivery_attempts (day, event_id, call_id, attempt, started_at, dura
 select $7::date, event_id, call_id, $3, $8, $9, $10, $11, $2 = 'delivered' from settled where $7::date is not null`,
 } as const;
 
+const pendingStatement = {
+  name: 'pending recording notices',
+  text: `select from recording_notices where state = 'pending' limit 1`,
+} as const;
+
 type Claimed = IdentityColumns &
   EventColumns & {
     readonly event_id: string;
@@ -84,10 +89,7 @@ export class RecordingNotices {
     if (!mayDeliver()) return true;
     const { rows } = await pool.query<Claimed>({ ...claimStatement, values: [delivery.now()] });
     await Promise.all(rows.map((row) => this.#attempt(row)));
-    const pending = await pool.query(
-      `select from recording_notices where state = 'pending' limit 1`,
-    );
-    return pending.rowCount === 1;
+    return (await pool.query(pendingStatement)).rowCount === 1;
   }
 
   async #attempt(row: Claimed): Promise<void> {

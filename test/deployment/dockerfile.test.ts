@@ -142,7 +142,8 @@ describe('the Dockerfile', () => {
     );
 
     expect(copied).toContain('node_modules');
-    for (const path of manifest.files.filter((each) => !/\.md$|^sip-config$|\/kits$/.test(each))) {
+    const isLeftOut = /^!|\.md$|^sip-config$|\/kits$/;
+    for (const path of manifest.files.filter((each) => !isLeftOut.test(each))) {
       expect(copied).toContain(path);
     }
   });

@@ -7,10 +7,11 @@ import { type Logger, writeLine } from '../logger.ts';
 import { isGenerous } from './heap-growth.ts';
 
 /**
- * Heap limit for short-lived objects. On a machine with plenty of memory, V8 would allow 48 MB per
- * thread, and a media worker that reads thousands of packets a second would fill it.
+ * Heap limits for short-lived objects. On a machine with plenty of memory, V8 would allow 48 MB per
+ * thread. A media worker that reads thousands of packets a second fills what it may. In a thread
+ * that does little, the memory only stays resident.
  */
-const maxYoungGenerationSizeMb = 24;
+const maxYoungGenerationSizeMb = { busy: 24, calm: 6 } as const;
 
 /**
  * Starts a worker thread.
@@ -18,12 +19,20 @@ const maxYoungGenerationSizeMb = 24;
  * @param url the thread's module, e.g. from `siblingModule`
  * @param output where to log the thread's output. By default, the output goes straight to the
  *   process's own output.
+ * @param pace how many short-lived objects the thread makes
  */
-export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput): Worker {
+export function spawnWorker(
+  url: URL,
+  workerData: unknown,
+  output?: ThreadOutput,
+  pace: keyof typeof maxYoungGenerationSizeMb = 'busy',
+): Worker {
   const relayed = output !== undefined;
   const worker = startWorker(url, {
     ...{ workerData, stdout: relayed, stderr: relayed },
-    ...(isGenerous() ? { resourceLimits: { maxYoungGenerationSizeMb } } : {}),
+    ...(isGenerous()
+      ? { resourceLimits: { maxYoungGenerationSizeMb: maxYoungGenerationSizeMb[pace] } }
+      : {}),
   });
   if (relayed) relayOutput(worker, output);
   return worker;

@@ -60,6 +60,7 @@ export async function startPglite(
     siblingModule('./pglite-worker', import.meta.url),
     workerData,
     logger && { logger, part: 'pglite' },
+    'calm',
   );
   const exited = new Promise<number>((resolve) => worker.once('exit', resolve));
   let closing = false;
