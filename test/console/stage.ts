@@ -153,6 +153,8 @@ export async function signInBy(
 ): Promise<string> {
   const { url } = (await dialer.request('POST', '/console/link')).body as { readonly url: string };
   await page.goto(url.replace(runtime.httpUrl, base));
+  // The page reads the link from its address a moment after it has loaded.
+  await page.locator('.who').waitFor();
   return url;
 }
 

@@ -4,6 +4,7 @@
 
 import { api, gatewayNowMs } from './api.js';
 import { addressOf } from './calls-view.js';
+import { amdReasonWords } from './code-words.js';
 import { html } from './dom.js';
 import { amdWord, duration, plural, timeOf } from './format.js';
 import { dayAt, daysLater, ownTimeZone } from './local-days.js';
@@ -21,7 +22,8 @@ const changed = ({ event, final }) =>
 
 /**
  * The charts, by their names in the address. `of` returns the bar to which a verdict belongs, or
- * undefined if it belongs to none. `filter` returns the filter of the list of calls, if it has one.
+ * undefined if it belongs to none. `explain` says what a bar means. `filter` returns the filter of
+ * the list of calls, if it has one.
  */
 const charts = {
   first: { title: 'First verdict', of: ({ event }) => amdWord(event) },
@@ -31,7 +33,11 @@ const charts = {
     filter: ({ final }) => ({ verdict: final }),
   },
   changed: { title: 'Corrected verdicts', of: changed },
-  reason: { title: 'Reason of the first verdict', of: ({ reason }) => reason },
+  reason: {
+    title: 'Reason of the first verdict',
+    of: ({ reason }) => reason,
+    explain: amdReasonWords,
+  },
   time: {
     title: 'Time to the first verdict',
     of: ({ elapsedMs }) => (elapsedMs === undefined ? undefined : secondsBin(elapsedMs)),
@@ -90,7 +96,7 @@ function Bars({ name, chart, verdicts }) {
       const address = addressOfBar(name, chart, bar, calls[0]);
       return html`<tr key=${bar} onClick=${() => {
         location.hash = address;
-      }}><th scope="row"><a href=${address} onClick=${(event) => event.stopPropagation()}>${bar}</a></th><td class="number">${calls.length}</td><td class="number faint">${Math.round((calls.length / all) * 100)} %</td>
+      }}><th scope="row"><a href=${address} title=${chart.explain?.(calls[0])} onClick=${(event) => event.stopPropagation()}>${bar}</a></th><td class="number">${calls.length}</td><td class="number faint">${Math.round((calls.length / all) * 100)} %</td>
         <td class="drawn" aria-hidden="true"><span style=${{ width: `${(calls.length / most) * 100}%` }}></span></td></tr>`;
     })}</tbody></table>`;
 }
@@ -130,7 +136,7 @@ function VerdictTable({ verdicts }) {
         <td data-name="Call">${isOwn ? html`<a href=${`#/calls/${callId}`}>${callId.slice(5, 13)}</a>` : html`<span class="faint">of another account</span>`}</td>
         <td data-name="First verdict">${amdWord(event)}</td>
         <td data-name="Final verdict">${final === event ? html`<span class="faint">the same</span>` : html`<b>${amdWord(final)}</b>`}</td>
-        <td data-name="Reason">${reason}</td>
+        <td data-name="Reason" title=${amdReasonWords({ event, reason, elapsedMs })}>${reason}</td>
         <td class="number" data-name="After">${duration(elapsedMs)}</td>
         <td class="number" data-name="Confidence">${confidence === undefined ? '' : `${Math.round(confidence * 100)} %`}</td>
         <td data-name="Outcome">${outcome ?? ''}</td></tr>`,
