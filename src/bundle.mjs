@@ -69,8 +69,8 @@ await build({
   ...{ bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node20' },
   ...{ sourcemap: true, sourcesContent: false, logLevel: 'warning' },
   // V8 keeps the text of each program in every thread that loads it, and takes twice the memory if
-  // there is a character beyond Latin-1, e.g. in a comment. Names stay, for stack traces. Lines stay
-  // short, because Node prints the one that throws.
+  // there is a character beyond Latin-1, e.g. in a comment. Names stay, for stack traces. Lines
+  // stay short, because Node prints the one that throws.
   ...{ minifyWhitespace: true, lineLimit: 120, legalComments: 'external' },
   external: packagesAsInstalled,
   banner: { js: commonJs },

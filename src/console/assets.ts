@@ -1,7 +1,8 @@
 // Provides the files that the browser loads: the page's own modules, which we serve as they are in
-// the source, but without comments, and the libraries that these modules import from node_modules. We read and compress
-// each file once. There is no bundling, because an import map tells the browser where the modules
-// are. A table of how numbers are written is the only file that we generate.
+// the source, but without comments, and the libraries that these modules import from node_modules.
+// We read and compress each file once. There is no bundling, because an import map tells the
+// browser where the modules are. A table of how numbers are written is the only file that we
+// generate.
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';

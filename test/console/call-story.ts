@@ -75,7 +75,7 @@ async function readStory(page: Page): Promise<void> {
   say('sentences tell what happened, and how the line sounded');
 }
 
-/** One cursor: a row, the keyboard and the pointer move it, and the waveform and the rows show it. */
+/** A row, the keyboard and the pointer move one cursor; the waveform and the rows show it. */
 async function moveCursor(page: Page): Promise<void> {
   const cursor = page.getByRole('slider', { name: 'Cursor' });
   const at = async () => Number(await cursor.getAttribute('aria-valuenow'));

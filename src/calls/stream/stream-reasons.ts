@@ -1,5 +1,5 @@
-// The codes with which a bot's stream explains its events. Besides these, a failure may be a Node.js
-// error code (`ECONNREFUSED`), an HTTP status (`status-404`) or a WebSocket close code
+// The codes with which a bot's stream explains its events. Besides these, a failure may be an error
+// code of Node.js (`ECONNREFUSED`), an HTTP status (`status-404`) or a WebSocket close code
 // (`closed-1012`).
 
 /** Why a stream ended although it didn't fail. */

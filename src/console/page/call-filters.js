@@ -39,8 +39,8 @@ export function CallFilters({ view, bots }) {
 }
 
 /**
- * A field that keeps what the user types while the list goes on below it, until it is entered or the
- * view changes.
+ * A field that keeps what the user types while the list goes on below it, until it is entered or
+ * the view changes.
  */
 function Typed({ label, name, view, change, className, ...attributes }) {
   const value = view[name] ?? '';

@@ -178,7 +178,7 @@ function deeds(known) {
   return [message, bot, transfer, abandonment, optOut].map((deed) => deed(known));
 }
 
-/** The beep that a message may follow is at most this old. An older one was that of something else. */
+/** The beep that a message may follow is at most this old. An older one was of something else. */
 const beepAgeMs = 10_000;
 
 function message({ call, end }) {

@@ -1,6 +1,6 @@
-// Says in words what the codes of the API mean. Each list below has words for every code of one list
-// in the source (`test/console/code-words.test.ts` checks that). A code without words, e.g. from a
-// later version, is shown as it is.
+// Says in words what the codes of the API mean. Each list below has words for every code of one
+// list in the source (`test/console/code-words.test.ts` checks that). A code without words, e.g.
+// from a later version, is shown as it is.
 
 import { duration, plural } from './format.js';
 
@@ -104,7 +104,7 @@ export function amdReasonWords(amd) {
 
 // ── Abandoned calls, opting out. For calling rules, see `rule-words.js`. ────────────────────────
 
-/** Who or what didn't reach the person in time. */
+/** The bot or agent that didn't reach the person in time. */
 export const missingWords = {
   agent: 'no agent',
   'bot-or-agent': 'neither a bot nor an agent',
@@ -115,7 +115,7 @@ export const optOutWords = { key: 'by pressing a key', command: 'by a command of
 
 // ── Sounds, transfers, recordings ───────────────────────────────────────────────────────────────
 
-/** Whose sound it is. */
+/** The sound, by the plan or command that plays it. */
 export const soundWords = {
   command: 'A sound',
   voicemail: 'Your message',
@@ -180,7 +180,7 @@ export const outcomeWords = {
   unknown: 'nobody knows how it ended',
 };
 
-/** Who hung up. */
+/** The side that hung up, by reason code. */
 export const reasonCodeWords = {
   OK: 'answered',
   'Busy here': 'busy',

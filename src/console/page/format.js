@@ -65,14 +65,6 @@ const statusWords = {
 };
 export const statusWord = (status) => statusWords[status] ?? status;
 
-/** Returns a status's colour class: live, wait, good, bad or still. */
-export function toneOf({ status, outcome }) {
-  if (status === 'answered') return 'live';
-  if (['queued', 'dialing', 'ringing'].includes(status)) return 'wait';
-  if (status === 'failed') return outcome === 'cancelled' ? 'still' : 'bad';
-  return status === 'machineDetected' ? 'still' : 'good';
-}
-
 const amdWords = {
   amd_human_detected: 'Person',
   amd_machine_detected: 'Machine',

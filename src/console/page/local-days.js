@@ -1,6 +1,6 @@
 // Days in a time zone, as `src/lib/local-days.ts` has them on the gateway. A day begins at the
-// first moment at which the zone's calendar shows it. That isn't always midnight: in some zones the clock
-// skips midnight when daylight saving time begins.
+// first moment at which the zone's calendar shows it. That isn't always midnight: in some zones the
+// clock skips midnight when daylight saving time begins.
 
 const dayMs = 86_400_000;
 const secondMs = 1_000;

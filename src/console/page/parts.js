@@ -3,11 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { gatewayNowMs } from './api.js';
 import { html } from './dom.js';
-import { between, duration, secondsSoFar, statusWord, toneOf } from './format.js';
-
-export function Status({ call, isAnnounced }) {
-  return html`<span class=${`status ${toneOf(call)}`} role=${isAnnounced ? 'status' : null}>${statusWord(call.status)}</span>`;
-}
+import { between, duration, secondsSoFar } from './format.js';
 
 /** Renders a component again each second, as long as what it shows continues. */
 export function useSeconds(continues) {

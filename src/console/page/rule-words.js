@@ -38,16 +38,6 @@ export const briefRule = (rule) => briefRuleWords[rule] ?? rule;
 export const untilWords = (until, preposition = 'until') =>
   until === undefined ? '' : ` ${preposition} ${timeOf(until)}`;
 
-/** @returns undefined if no rule ended the call */
-export const refusalWords = ({ rule, notBefore }) =>
-  rule === undefined ? undefined : `Not permitted: ${ruleWord(rule)}${untilWords(notBefore)}`;
-
-/** @returns undefined if the call doesn't wait for a rule */
-export const waitWords = ({ waitsFor }) =>
-  waitsFor === undefined
-    ? undefined
-    : `Waits: ${ruleWord(waitsFor.rule)}${untilWords(waitsFor.until)}`;
-
 /** The answer to a check. */
 export const checkWords = ({ permitted, rule, notBefore }) =>
   permitted

@@ -23,8 +23,8 @@ const darkness = matchMedia('(prefers-color-scheme: dark)');
  * `audio` is the loudness, as base64 with one byte per `stepMs`. `heard` is what arrived from the
  * far end of the call, and `said` is what we sent to it (undefined if only one side was recorded).
  * `marks` are `{ atMs, label, tone }`. For `lanes`, see `Lanes`. `cursor` has `move`, `point` and
- * `leave`: the user clicks at, points at, or leaves these milliseconds. `over` returns what is drawn
- * above it all, and gets the length in ms.
+ * `leave`: the user clicks at, points at, or leaves these milliseconds. `over` returns what is
+ * drawn above it all, and gets the length in ms.
  */
 export function SoundPicture({ audio, marks, lanes, caption, cursor, over }) {
   const box = useRef(null);
