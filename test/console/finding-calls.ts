@@ -187,6 +187,8 @@ async function byNumberAndId({ base, gateway }: Stage, page: Page): Promise<void
   say('a number is found as the page writes it, and an id opens its call');
 }
 
+const tightMarkup = '<img/src=x/onerror=window.stranger=1>';
+
 /** An address may come from anybody. */
 async function typedAddress({ base }: Stage, page: Page): Promise<void> {
   const hostile = encodeURIComponent(markup);
@@ -196,8 +198,11 @@ async function typedAddress({ base }: Stage, page: Page): Promise<void> {
     await page.locator('.calls, .empty, [role="alert"]').first().waitFor();
   }
   await page.goto(`${base}/console#/calls?campaign=${hostile}`);
-  await page.getByText('No call matches these filters.').waitFor();
+  await page.getByRole('alert').getByText('campaign').first().waitFor();
   assert.equal(await filter(page, 'campaign').inputValue(), markup);
+  await page.goto(`${base}/console#/calls?campaign=${encodeURIComponent(tightMarkup)}`);
+  await page.getByText('No call matches these filters.').waitFor();
+  assert.equal(await filter(page, 'campaign').inputValue(), tightMarkup);
   const found = await page.evaluate(
     "[String(globalThis.stranger), document.querySelectorAll('main img, main script').length]",
   );
