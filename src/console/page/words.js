@@ -52,7 +52,7 @@ export const results = {
 export const suppressionReasonWords = {
   'opt-out': 'Opt-out',
   'do-not-call': 'Do not call',
-  invalid: 'Invalid number',
+  invalid: 'Invalid',
   complaint: 'Complaint',
   other: 'Other',
 };
