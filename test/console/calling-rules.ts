@@ -104,7 +104,7 @@ async function suppressNumber({ base }: Stage, page: Page): Promise<void> {
   await page.goto(`${base}/console#/suppressions`);
   await page.getByText('No number is suppressed.').waitFor();
   await picture(page, 'suppressions-empty');
-  await page.getByLabel('Number').fill('+1 (202) 555-0130');
+  await page.getByRole('textbox', { name: 'Number' }).fill('+1 (202) 555-0130');
   await page.getByRole('button', { name: 'Look up' }).click();
   await page.getByText(`${written} is not suppressed.`).waitFor();
   await page.getByLabel('Source').fill(markup.slice(0, 60));
@@ -113,7 +113,7 @@ async function suppressNumber({ base }: Stage, page: Page): Promise<void> {
   await page.locator('tr', { hasText: written }).getByText('<img src=x').waitFor();
   await page.getByRole('button', { name: 'Look up' }).click();
   await page.getByText(`${written} is suppressed: Opt-out, from <img src=x`).waitFor();
-  await page.getByLabel('Number').fill('202 555 0131');
+  await page.getByRole('textbox', { name: 'Number' }).fill('202 555 0131');
   await page.getByRole('button', { name: 'Suppress' }).click();
   await page.getByRole('alert').getByText('write +1 202 555 0131').waitFor();
   await page.locator('input[name="number"][aria-invalid]').waitFor();
