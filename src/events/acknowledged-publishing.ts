@@ -1,10 +1,6 @@
 // Publishes messages on streams and waits for the server's acknowledgements. Every call publishes
-// ten messages, so all messages share one subscription and one timer. With the NATS client's own
+// eight messages, so all messages share one subscription and one timer. With the NATS client's own
 // `request`, each message would need a timer, an Error with a stack trace and several promises.
-//
-// A message goes at once if none has gone in the last milliseconds. Otherwise it waits for the rest
-// of them, so that messages of several calls share a packet. A packet costs both processes more
-// than the messages in it.
 
 import { type ApiError, JetStreamApiError } from '@nats-io/jetstream';
 import {
@@ -19,8 +15,6 @@ import {
 /** Within its duplicate window, a stream drops further messages with the same value. */
 export const messageIdHeader = 'Nats-Msg-Id';
 const acknowledgeTimeoutMs = 5_000;
-/** The least time between two packets. Nobody notices it: consumers poll, and bots take longer. */
-const packetEveryMs = 5;
 /** The server replies with this status if no stream has the subject. */
 const noResponders = 503;
 
@@ -55,16 +49,9 @@ type Acknowledgement = {
   readonly error?: ApiError;
 };
 
-type Waiter = {
+type Pending = {
   readonly resolve: (sequence: number) => void;
   readonly reject: (reason: unknown) => void;
-};
-type Unsent = Waiter & {
-  readonly subject: string;
-  readonly payload: string;
-  readonly options: PutOptions;
-};
-type Pending = Waiter & {
   readonly dueAt: number;
   readonly onDuplicate: (() => void) | undefined;
 };
@@ -82,11 +69,6 @@ export class AcknowledgedPublishing {
    * by then. A later message gets a higher sequence, unless the stream has lost messages.
    */
   readonly #acknowledged = new Map<string, Acknowledged & { readonly lastSent: number }>();
-  /** Messages that wait for others, in order. */
-  #unsent: Unsent[] = [];
-  #sending: { readonly cancel: () => void } | undefined;
-  /** When the last packet was sent. */
-  #sentAt = 0;
   #last = 0;
   #timer: NodeJS.Timeout | undefined;
   #acknowledgements: Subscription | undefined;
@@ -107,52 +89,18 @@ export class AcknowledgedPublishing {
    */
   put(subject: string, payload: string, options: PutOptions = {}): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#unsent.push({ subject, payload, options, resolve, reject });
-      this.#sending ??= this.#scheduleSending();
+      this.#last += 1;
+      const number = this.#last;
+      const message = { headers: headersOf(options), reply: `${this.#inbox}.${number}` };
+      if (this.#acknowledgements === undefined) this.#acknowledgements = this.#subscribe();
+      this.#nats.publish(subject, payload, message);
+      this.#pending.set(number, {
+        ...{ resolve, reject },
+        dueAt: performance.now() + this.#timeoutMs,
+        onDuplicate: options.onDuplicate,
+      });
+      this.#timer ??= setTimeout(() => this.#expire(), this.#timeoutMs);
     });
-  }
-
-  /** Sends the messages that are waiting for others. */
-  flush(): void {
-    this.#sending?.cancel();
-    this.#sending = undefined;
-    this.#sentAt = performance.now();
-    const unsent = this.#unsent;
-    this.#unsent = [];
-    for (const message of unsent) {
-      try {
-        this.#send(message);
-      } catch (error) {
-        message.reject(error);
-      }
-    }
-  }
-
-  #scheduleSending(): { readonly cancel: () => void } {
-    const flush = (): void => this.flush();
-    const waitMs = this.#sentAt + packetEveryMs - performance.now();
-    if (waitMs > 0) {
-      const timer = setTimeout(flush, waitMs);
-      return { cancel: () => clearTimeout(timer) };
-    }
-    // Lets all messages of this event loop turn share a packet.
-    const turn = setImmediate(flush);
-    return { cancel: () => clearImmediate(turn) };
-  }
-
-  /** @throws if the client refuses the message, e.g. because it is too large for the server */
-  #send({ subject, payload, options, resolve, reject }: Unsent): void {
-    this.#last += 1;
-    const number = this.#last;
-    const message = { headers: headersOf(options), reply: `${this.#inbox}.${number}` };
-    if (this.#acknowledgements === undefined) this.#acknowledgements = this.#subscribe();
-    this.#nats.publish(subject, payload, message);
-    this.#pending.set(number, {
-      ...{ resolve, reject },
-      dueAt: performance.now() + this.#timeoutMs,
-      onDuplicate: options.onDuplicate,
-    });
-    this.#timer ??= setTimeout(() => this.#expire(), this.#timeoutMs);
   }
 
   acknowledged(stream: string): Acknowledged {
@@ -164,15 +112,12 @@ export class AcknowledgedPublishing {
     this.#acknowledged.delete(stream);
   }
 
-  /** Rejects all messages, because no acknowledgements arrive after a reconnect. */
+  /** Rejects all pending messages, because no acknowledgements arrive after a reconnect. */
   abandon(reason: Error): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#sending?.cancel();
-    this.#sending = undefined;
-    const pending = [...this.#pending.values(), ...this.#unsent];
+    const pending = [...this.#pending.values()];
     this.#pending.clear();
-    this.#unsent = [];
     for (const { reject } of pending) reject(reason);
   }
 

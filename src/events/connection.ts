@@ -225,9 +225,7 @@ class Connection implements EventConnection {
 
   async close(): Promise<void> {
     this.#closed.abort();
-    if (this.#link === undefined) return;
-    this.#link.messages.flush();
-    await closeWithin(this.#link.nats);
+    if (this.#link !== undefined) await closeWithin(this.#link.nats);
   }
 
   #linked(): Link {

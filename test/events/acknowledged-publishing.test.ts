@@ -129,24 +129,6 @@ describe('messages for streams', () => {
     await expect(messages.put(`${prefix}.a`, 'two')).rejects.toThrow();
   });
 
-  test('that wait for others are sent by a flush, and rejected and never sent after a reconnect', async () => {
-    const { messages, prefix, text, manager } = await newStream();
-    await messages.put(`${prefix}.a`, 'one');
-
-    const second = messages.put(`${prefix}.a`, 'two');
-    messages.flush();
-    const third = messages.put(`${prefix}.a`, 'three');
-    messages.abandon(new Error('reconnected'));
-
-    await expect(third).rejects.toThrow('reconnected');
-    // The connection was lost before the acknowledgement, so the message may have been stored.
-    await expect(second).rejects.toThrow('reconnected');
-    await messages.put(`${prefix}.a`, 'four');
-    expect(await text(2)).toBe('two');
-    expect(await text(3)).toBe('four');
-    expect((await manager.streams.info(prefix)).state.messages).toBe(3);
-  });
-
   test('are acknowledged again after the server has revoked and restored the permission', async () => {
     await using server = await startServerWithUser();
     const connection = await connect({
