@@ -127,7 +127,7 @@ async function suppressNumber({ base }: Stage, page: Page): Promise<void> {
 async function refusedCall({ base, gateway }: Stage, page: Page): Promise<void> {
   const { callId } = await gateway.dialer.dial({ target: `tel:${number}` });
   await page.goto(`${base}/console#/calls/${callId}`);
-  await page.getByText('Not permitted: the number is suppressed').waitFor();
+  await page.locator('.story', { hasText: 'Not placed: the number is suppressed' }).waitFor();
   await picture(page, 'call-not-permitted');
   await page.goto(`${base}/console#/calls`);
   await page.locator('tr', { hasText: 'Not permitted: suppressed' }).waitFor();
