@@ -91,7 +91,7 @@ function Mark({ mark: { x, tone, side, level, label, title } }) {
   return html`<span class=${`mark ${tone} ${side} level-${level}`} style=${{ left: `${x}px` }} title=${title}>${level >= 0 && html`<span>${label}</span>`}</span>`;
 }
 
-const markLevels = 3;
+const markLevels = 4;
 const markPixels = 19;
 
 /** Places each label on the first level that has room for it. */
