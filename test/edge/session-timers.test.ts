@@ -43,13 +43,17 @@ describe('session timers of a call', () => {
     return { carrier, leg, observer, invite };
   }
 
+  /** Until our ACK arrives, a 200 to an INVITE is sent again, so an answer counts once. */
+  const taken = new Set<string>();
   const answerTo = async (carrier: RawCallee, method: string): Promise<RawMessage> => {
+    const keyOf = (message: RawMessage) => `${one(message, 'call-id')} ${one(message, 'cseq')}`;
     const isAnswer = (message: RawMessage) =>
-      message.method === method && (message.status ?? 0) >= 200;
+      message.method === method && (message.status ?? 0) >= 200 && !taken.has(keyOf(message));
     await eventually(() => carrier.inbox.some(isAnswer), `an answer to ${method}`);
     const found = carrier.inbox.find(isAnswer);
     if (found === undefined) throw new Error('no answer');
     carrier.inbox.splice(carrier.inbox.indexOf(found), 1);
+    taken.add(keyOf(found));
     return found;
   };
 
