@@ -12,8 +12,11 @@ import { loadConfig } from '../../src/config.ts';
 import { eventually } from '../support/eventually.ts';
 import { shortLifeOptions } from '../support/gateway-process.ts';
 
-/** Some processes start a database, or wait for a call to end, before they print the line. */
-const lineTimeoutMs = 30_000;
+/**
+ * Some processes create a database, or wait for a call to end, before they print the line. Creating
+ * one takes 6 s of a core, which a whole run of the tests shares.
+ */
+const lineTimeoutMs = 60_000;
 
 export type Finished = { readonly code: number | null; readonly out: string; readonly err: string };
 
