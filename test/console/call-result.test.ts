@@ -15,12 +15,17 @@ type Result = {
   readonly isLive: boolean;
 };
 
-const { callResult, whoKinds } = (await import(
+const { callResult } = (await import(
   new URL('../../src/console/page/call-result.js', import.meta.url).href
 )) as {
   readonly callResult: (call: object, nowMs?: number) => Result;
-  readonly whoKinds: readonly string[];
 };
+
+/** Each of them has a colour in calls.css. */
+const whoKinds = [
+  ...['person', 'machine', 'unclear', 'nobody', 'failed'],
+  ...['held', 'cancelled', 'waiting', 'ringing'],
+];
 
 const acceptedAt = '2026-11-28T09:00:00.000Z';
 const ringingAt = '2026-11-28T09:00:01.000Z';

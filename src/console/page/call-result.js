@@ -6,19 +6,12 @@ import { between, secondsSoFar, statusWord } from './format.js';
 import { briefRule, ruleWord, untilWords } from './rule-words.js';
 
 /**
- * The kinds of results: who picked up, or why nobody did.
- *
+ * The kinds of results say who picked up, or why nobody did:
  * - person, machine: as detected. unclear: somebody answered, but detection doesn't say who.
  * - nobody: the phone wasn't answered. failed: something broke, or somebody on the way refused.
  * - held: a calling rule holds the call or has ended it. cancelled: the application ended it.
  * - waiting, ringing: not answered yet.
- */
-export const whoKinds = [
-  ...['person', 'machine', 'unclear', 'nobody', 'failed'],
-  ...['held', 'cancelled', 'waiting', 'ringing'],
-];
-
-/**
+ *
  * @param call as the API describes it, in a list or by itself
  * @param nowMs the time for calls in progress, which last until now
  * @returns words in two parts, `name` and `detail`; `isLive`: they change each second
