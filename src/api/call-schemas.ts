@@ -16,6 +16,7 @@ import { callQuality } from '../calls/life/call-quality.ts';
 import { connectedIdentity, endFactMembers } from '../calls/life/end-facts.ts';
 import { ruleNames } from '../calls/rules/rule-words.ts';
 import { identifier } from '../lib/ids.ts';
+import { deliveryFailures } from '../notifier/delivery-rules.ts';
 import { botId } from './dialout/dialout-schema.ts';
 import { callRecordingSchema } from './recording-schemas.ts';
 
@@ -290,7 +291,7 @@ export const notificationLogSchema = z
           createdAt: timestamp,
           deliveredAt: timestamp.optional(),
           failedAt: timestamp.optional().describe('present if it is a dead letter'),
-          failure: z.enum(['expired', 'gone', 'forbidden']).optional(),
+          failure: z.enum(deliveryFailures).optional(),
           nextAttemptAt: timestamp
             .optional()
             .describe(

@@ -3,11 +3,12 @@
 import { z } from 'zod';
 import { timestamp } from '../calls/contract/timestamp.ts';
 import { identifier } from '../lib/ids.ts';
+import { deliveryFailures } from '../notifier/delivery-rules.ts';
 import { checkPeriod, filterInstant } from './call-schemas.ts';
 import { botId } from './dialout/dialout-schema.ts';
 
 const failure = z
-  .enum(['expired', 'gone', 'forbidden'])
+  .enum(deliveryFailures)
   .describe(
     '`expired`: not accepted within 24 hours; `gone`: the receiver responded with 410 to this notification or another one for the call; `forbidden`: the gateway may not, or cannot, send to this URL',
   );

@@ -38,7 +38,7 @@ type Amd = Readonly<Record<string, unknown>>;
 type CodeWords = Readonly<Record<string, Words>> & {
   readonly amdReasonWords: (amd: Amd) => string;
   readonly connectionWords: (code: string) => string;
-  readonly statusWords: (status: number) => string;
+  readonly httpStatusWords: (status: number) => string;
   readonly streamReasonWords: (reason: string) => string;
 };
 type EventPage = {
@@ -138,8 +138,8 @@ describe('words for codes', () => {
 
   test('statuses and close codes have words', () => {
     for (const status of [101, 200, 302, 400, 404, 410, 418, 429, 500, 503, 599]) {
-      expect(words.statusWords(status)).toMatch(/^(it|a) /);
-      expect(words.streamReasonWords(`status-${status}`)).toBe(words.statusWords(status));
+      expect(words.httpStatusWords(status)).toMatch(/^(it|a) /);
+      expect(words.streamReasonWords(`status-${status}`)).toBe(words.httpStatusWords(status));
     }
     for (const code of [1000, 1006, 1012, 4000])
       expect(words.streamReasonWords(`closed-${code}`)).toMatch(/^(it|the connection) /);

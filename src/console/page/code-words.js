@@ -281,7 +281,7 @@ const statuses = {
 };
 
 /** Says what a receiver's or a bot's HTTP status means. */
-export function statusWords(status) {
+export function httpStatusWords(status) {
   if (Object.hasOwn(statuses, status)) return statuses[status];
   if (status >= 500) return 'it failed';
   if (status >= 400) return 'it refused the request';
@@ -303,7 +303,7 @@ export function streamReasonWords(reason) {
   for (const list of [streamStopWords, streamFaultWords])
     if (Object.hasOwn(list, reason)) return list[reason];
   const [, kind, number] = /^(status|closed)-(\d+)$/.exec(reason) ?? [];
-  if (kind === 'status') return statusWords(Number(number));
+  if (kind === 'status') return httpStatusWords(Number(number));
   if (kind === 'closed') return closes[number] ?? 'it closed the connection';
   return connectionWords(reason);
 }

@@ -1,13 +1,13 @@
 // Says what became of a notification and of each attempt to deliver it.
 
-import { connectionWords, deliveryFailureWords, statusWords, wordOf } from './code-words.js';
+import { connectionWords, deliveryFailureWords, httpStatusWords, wordOf } from './code-words.js';
 import { duration, fullTime, plural, timeOf } from './format.js';
 
 /** @returns `{ text, code }` */
 export function attemptWords({ responseStatus, error, durationMs, delivered }) {
   const after = `after ${durationMs} ms`;
   if (responseStatus !== undefined) {
-    const text = delivered ? `accepted ${after}` : `${statusWords(responseStatus)}, ${after}`;
+    const text = delivered ? `accepted ${after}` : `${httpStatusWords(responseStatus)}, ${after}`;
     return { text, code: String(responseStatus) };
   }
   return error === undefined
