@@ -84,14 +84,18 @@ const personVerdicts: ReadonlySet<AmdEventName> = new Set([
   'amd_error',
 ]);
 
-/** Returns who answered, according to the event that stated the last verdict. */
+/**
+ * Returns who answered, according to the event that stated the last verdict. If the gateway was too
+ * busy to hear a part of the call, the greeting may have begun in that part. Its clock then begins
+ * at the earliest possible instant, so that no abandoned call counts as connected.
+ */
 export function answererOf(verdict: AmdEvent, answeredAt: Date): PersonAnswered | 'machine' {
   if (!personVerdicts.has(verdict.event)) return 'machine';
-  const { elapsedMs, pauseMs, spanMs } = verdict;
+  const { elapsedMs, pauseMs, spanMs = 0, unheardMs = 0 } = verdict;
   const isGreeted = verdict.event === 'amd_human_detected' && pauseMs !== undefined;
   if (!isGreeted) return { clocks: { ftc: answeredAt, ofcom: answeredAt } };
   const greetingEndedMs = Math.max(0, elapsedMs - pauseMs);
-  const greetingBeganMs = Math.max(0, greetingEndedMs - (spanMs ?? 0));
+  const greetingBeganMs = Math.max(0, greetingEndedMs - spanMs - unheardMs);
   return {
     clocks: { ftc: after(answeredAt, greetingEndedMs), ofcom: after(answeredAt, greetingBeganMs) },
     greetingEndedMs,

@@ -105,6 +105,18 @@ describe('a call that a person answers', () => {
     expect(call.abandoned()).toBeUndefined();
   });
 
+  test('may have been greeted while the gateway heard nothing, so that clock begins earlier', async () => {
+    // Heard from 340 ms, but the 250 ms before went unheard.
+    const call = await answeredCall({ formula: 'ofcom' });
+    call.advance(1_640);
+    call.amd('amd_human_detected', { ...hello, unheardMs: 250 });
+    call.advance(451);
+    call.botSpeaks();
+    await call.settle();
+
+    expect(call.outcomes()).toEqual({ ftc: 'connected', ofcom: 'abandoned' });
+  });
+
   test('is stated as abandoned by the clock of its rule set', async () => {
     const call = await answeredCall({ formula: 'ofcom' });
     call.greet();

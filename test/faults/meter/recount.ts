@@ -1,6 +1,7 @@
 // The second count: decides what became of a call from what the person's phone, the bot and the
-// agent's phone logged by their own clocks. It shares no code with the gateway. Only two facts come
-// from the gateway: the final verdict of detection, and which calls lost their process.
+// agent's phone logged by their own clocks. It shares no code with the gateway. Only three facts
+// come from the gateway: the final verdict of detection, how much of the call it did not hear, and
+// which calls lost their process.
 
 import { announcementLeadMs, type CampaignName, campaigns, withinMs } from './meter-script.ts';
 
@@ -16,6 +17,8 @@ export type CallLogs = {
   readonly verdict?: string;
   /** When the gateway stated it. */
   readonly verdictAt?: number;
+  /** How much of the call a busy gateway did not hear before the verdict. */
+  readonly unheardMs?: number;
   readonly person: {
     readonly answeredAt?: number;
     readonly greetingBeganAt?: number;

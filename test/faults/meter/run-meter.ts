@@ -136,22 +136,24 @@ function tallyOf(windows: readonly Tally[]): Tally {
   return total;
 }
 
-type Fact = { readonly verdict?: string; readonly verdictAt?: number; readonly isLost: boolean };
+type Fact = Pick<CallLogs, 'verdict' | 'verdictAt' | 'unheardMs'> & { readonly isLost: boolean };
+type Verdict = { readonly at: number; readonly unheardMs?: number };
 
-/** The facts that only the gateway knows: the final verdict, and whether the process was lost. */
+/** The facts that only the gateway knows. */
 function factsOf(events: readonly StoredEvent[]): ReadonlyMap<string, Fact> {
   const facts = new Map<string, Fact>();
-  const verdicts = new Map<string, number>();
+  const verdicts = new Map<string, Verdict>();
   for (const { event } of events) {
     const { callId, type, data, time } = event;
-    const { amd } = data as { readonly amd?: { readonly event: string } };
-    if (amd !== undefined && amd.event !== 'amd_stopped') verdicts.set(callId, Date.parse(time));
+    const { amd } = data as { readonly amd?: { readonly event: string; unheardMs?: number } };
+    if (amd !== undefined && amd.event !== 'amd_stopped') {
+      verdicts.set(callId, { at: Date.parse(time), ...defined({ unheardMs: amd.unheardMs }) });
+    }
     if (type !== 'completed' && type !== 'failed') continue;
     const { machineDetection: verdict, reason = '' } = data as Record<string, string | undefined>;
-    const verdictAt = verdicts.get(callId);
+    const { at: verdictAt, unheardMs } = verdicts.get(callId) ?? {};
     facts.set(callId, {
-      ...(verdict === undefined ? {} : { verdict }),
-      ...(verdictAt === undefined ? {} : { verdictAt }),
+      ...defined({ verdict, verdictAt, unheardMs }),
       isLost: /^Gateway (lost|restarted|failed)/.test(reason),
     });
   }
@@ -172,7 +174,7 @@ function logsOf(world: MeterWorld, number: string, fact: Fact): CallLogs | undef
   const crossedAfterMs = crossing && crossing.at - (endedAt ?? 0);
   return {
     ...{ campaign: call.campaign, announces: call.announces },
-    ...defined({ verdict: fact.verdict, verdictAt: fact.verdictAt }),
+    ...defined({ verdict: fact.verdict, verdictAt: fact.verdictAt, unheardMs: fact.unheardMs }),
     person: {
       hungUpItself,
       ...defined({
@@ -204,7 +206,9 @@ type Compared = {
   readonly counted: Recounted;
   readonly stored: Outcome;
   readonly isLost: boolean;
-  /** Whether the logs alone decide: the process lived, and no limit was near. */
+  /** Whether the gateway was too busy to hear a part of the call. */
+  readonly isUnheard: boolean;
+  /** Whether the logs alone decide: the process lived, heard all, and no limit was near. */
   readonly isCertain: boolean;
   /** Why the stored outcome is wrong. */
   readonly problem?: string;
@@ -250,7 +254,8 @@ function compareOne(
   const base = {
     ...{ number, callId: record.callId, campaign: logs.campaign, formula, counted, stored },
     isLost: fact.isLost,
-    isCertain: !fact.isLost && counted.marginMs >= marginMs,
+    isUnheard: logs.unheardMs !== undefined,
+    isCertain: !fact.isLost && counted.marginMs >= Math.max(marginMs, doubtMs(logs)),
   };
   if (!fact.isLost && !base.isCertain) return base;
   const died = deaths.map(({ at }) => at).filter((at) => at <= (logs.person.endedAt ?? at));
@@ -262,15 +267,24 @@ function compareOne(
   return { ...base, problem };
 }
 
+/**
+ * The meter counts from the earliest instant at which an unheard greeting may have begun, so it may
+ * say `abandoned` of a call that was connected in time.
+ */
+function doubtMs({ unheardMs = 0 }: CallLogs): number {
+  return unheardMs === 0 ? 0 : unheardMs + marginMs;
+}
+
 /** Times from the answer, for whoever looks for the cause of a difference. */
 function describe({ person, verdict = 'no verdict', campaign, announces, ...logs }: CallLogs) {
   const from = person.answeredAt ?? 0;
-  const times = { ...person, ...logs, answeredAt: undefined };
+  const times = { ...person, ...logs, answeredAt: undefined, unheardMs: undefined };
   const told = Object.entries(times).flatMap(([name, at]) =>
     typeof at === 'number' ? [`${name} ${at - from}`] : [],
   );
+  const unheard = logs.unheardMs === undefined ? '' : `, ${logs.unheardMs} ms unheard`;
   const ending = person.hungUpItself ? ', hung up itself' : '';
-  return `${campaign}${announces ? ', announces' : ''}, ${verdict}, ${told.join(', ')}${ending}`;
+  return `${campaign}${announces ? ', announces' : ''}, ${verdict}, ${told.join(', ')}${unheard}${ending}`;
 }
 
 /** Compares the campaigns' figures with the second count, and with the calls' records. */
@@ -342,6 +356,7 @@ function countsOf(
     '… of which the clocks disagree': near.filter(
       ({ counted, stored }) => counted.outcome !== stored,
     ).length,
+    'calls of which a part went unheard': ftc.filter(({ isUnheard }) => isUnheard).length,
     'closest to a limit, ms': Math.round(Math.min(...margins)),
     'outcomes that disagree': compared.filter(({ problem }) => problem !== undefined).length,
     ...announcements(world, compared),
