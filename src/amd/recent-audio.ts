@@ -7,15 +7,19 @@ import { decibels, frameSamples, silenceDbfs } from './frame.ts';
  * Analysers never need more than the last 800 samples. The size is a power of two so that we can
  * wrap the index with a mask.
  */
-const keptSamples = 1_024;
-export const ringMask = keptSamples - 1;
+const keptPairs = 512;
+export const ringMask = keptPairs - 1;
+const framePairs = frameSamples / 2;
 export const fullScalePower = 32_768 ** 2;
 
 export type RecentAudio = {
-  /** Ring buffer. */
-  readonly samples: Int16Array;
   /**
-   * Index of the next sample. The latest samples are just before this index, modulo the buffer's
+   * Ring buffer of two samples per element, because reading is what costs: `earlier` and `later`
+   * return them.
+   */
+  readonly pairs: Int32Array;
+  /**
+   * Index of the next pair. The latest samples are just before this index, modulo the buffer's
    * length.
    */
   end: number;
@@ -27,28 +31,43 @@ export type RecentAudio = {
 };
 
 export function newRecentAudio(): RecentAudio {
-  const samples = new Int16Array(keptSamples);
-  return { samples, end: 0, power: 0, dbfs: silenceDbfs, neighbours: 0 };
+  const pairs = new Int32Array(keptPairs);
+  return { pairs, end: 0, power: 0, dbfs: silenceDbfs, neighbours: 0 };
+}
+
+/** Returns the earlier sample of a pair. */
+export function earlier(pair: number): number {
+  return (pair << 16) >> 16;
+}
+
+/** Returns the later sample of a pair. */
+export function later(pair: number): number {
+  return pair >> 16;
 }
 
 /** Adds a frame of 160 samples. */
 export function addFrame(recent: RecentAudio, frame: Int16Array): void {
-  const { samples, end } = recent;
+  const { pairs, end } = recent;
   let energy = 0;
   let product = 0;
   let last = 0;
-  // We process two samples per iteration, because the additions then depend less on each other,
-  // which is faster.
-  for (let index = 0; index < frameSamples; index += 2) {
-    const sample = frame[index] as number;
-    const next = frame[index + 1] as number;
-    samples[(end + index) & ringMask] = sample;
-    samples[(end + index + 1) & ringMask] = next;
-    energy += sample * sample + next * next;
-    product += sample * (last + next);
-    last = next;
+  // We process four samples per iteration, and multiply integers, because that's faster. A square
+  // is at most 2^30, so the sum of two squares is exact as an unsigned integer.
+  for (let index = 0; index < frameSamples; index += 4) {
+    const a = frame[index] as number;
+    const b = frame[index + 1] as number;
+    const c = frame[index + 2] as number;
+    const d = frame[index + 3] as number;
+    const at = end + (index >> 1);
+    pairs[at & ringMask] = (a & 0xffff) | (b << 16);
+    pairs[(at + 1) & ringMask] = (c & 0xffff) | (d << 16);
+    energy += (Math.imul(a, a) + Math.imul(b, b)) >>> 0;
+    energy += (Math.imul(c, c) + Math.imul(d, d)) >>> 0;
+    product += Math.imul(a, last) + Math.imul(a, b);
+    product += Math.imul(c, b) + Math.imul(c, d);
+    last = d;
   }
-  recent.end = (end + frameSamples) & ringMask;
+  recent.end = (end + framePairs) & ringMask;
   recent.power = energy / frameSamples / fullScalePower;
   recent.dbfs = decibels(recent.power);
   recent.neighbours = energy === 0 ? 0 : product / energy;
@@ -56,9 +75,9 @@ export function addFrame(recent: RecentAudio, frame: Int16Array): void {
 
 /** Adds silence in place of a frame that never arrived. */
 export function addLostFrame(recent: RecentAudio): void {
-  const { samples, end } = recent;
-  for (let index = 0; index < frameSamples; index += 1) samples[(end + index) & ringMask] = 0;
-  recent.end = (end + frameSamples) & ringMask;
+  const { pairs, end } = recent;
+  for (let index = 0; index < framePairs; index += 1) pairs[(end + index) & ringMask] = 0;
+  recent.end = (end + framePairs) & ringMask;
   recent.power = 0;
   recent.dbfs = silenceDbfs;
   recent.neighbours = 0;

@@ -5,7 +5,7 @@
 import { frameMs } from '../frame.ts';
 import { hasOctave } from './tone-beep.ts';
 import type { EndedTone } from './tone-kinds.ts';
-import type { ToneRun } from './tone-run.ts';
+import { measurements, type ToneRun } from './tone-run.ts';
 
 export type ToneDoubt =
   | 'none'
@@ -57,12 +57,12 @@ export function doubtOf(tone: EndedTone, run: ToneRun, isNetworkTone: boolean): 
  * Returns how much the tone's level falls from its first third to its last third, ignoring the
  * frames that contain only part of the tone.
  */
-function fallOf({ db, keptFrames }: ToneRun): number {
+function fallOf(run: ToneRun): number {
+  const { keptFrames } = run;
   if (keptFrames * frameMs < 140) return 0;
   const third = Math.max(1, Math.floor((keptFrames - 2) / 3));
-  return (
-    mean(db.subarray(1, 1 + third)) - mean(db.subarray(keptFrames - 1 - third, keptFrames - 1))
-  );
+  const first = measurements(run, 'db', 1, 1 + third);
+  return mean(first) - mean(measurements(run, 'db', keptFrames - 1 - third, keptFrames - 1));
 }
 
 /**

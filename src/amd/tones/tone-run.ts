@@ -1,5 +1,6 @@
 // Records one tone from its first frame to its last, and the silence after it. The arrays are
-// allocated once and reused. This file doesn't interpret the measurements.
+// allocated once and reused. All measurements are in one array, frame by frame, because the state
+// of many calls doesn't fit into the CPU's cache. This file doesn't interpret the measurements.
 
 import { frameMs } from '../frame.ts';
 
@@ -15,6 +16,12 @@ const maxKeptFrames = 200;
 const samePitchHz = 7;
 const samePitchShare = 0.008;
 export const steadyDb = 2;
+/**
+ * `at` is the position of a recorded frame, counted in frames from the first one. Lost frames leave
+ * gaps in these positions.
+ */
+const columnOf = { at: 0, hz: 1, secondHz: 2, db: 3, beneathDb: 4 } as const;
+const columns = 5;
 /**
  * Number of frames of silence or noise after which a tone has ended. This is half of the pause in a
  * fast busy tone, and short enough to recognise a beep within 150 ms.
@@ -53,15 +60,8 @@ export type ToneRun = {
    */
   ending: boolean;
   keptFrames: number;
-  /**
-   * Position of each recorded frame, counted in frames from the first one. Lost frames leave gaps
-   * in these positions.
-   */
-  readonly at: Uint16Array;
-  readonly hz: Float32Array;
-  readonly secondHz: Float32Array;
-  readonly db: Float32Array;
-  readonly beneathDb: Float32Array;
+  /** `measured` contains `columns` numbers per recorded frame. */
+  readonly measured: Float32Array;
   /** Levels of the frames since the last tonal frame, with NaN for a lost frame. */
   readonly afterDb: Float32Array;
 };
@@ -69,11 +69,7 @@ export type ToneRun = {
 export function createToneRun(): ToneRun {
   return {
     ...noTone,
-    at: new Uint16Array(maxKeptFrames),
-    hz: new Float32Array(maxKeptFrames),
-    secondHz: new Float32Array(maxKeptFrames),
-    db: new Float32Array(maxKeptFrames),
-    beneathDb: new Float32Array(maxKeptFrames),
+    measured: new Float32Array(maxKeptFrames * columns),
     afterDb: new Float32Array(afterFrames),
   };
 }
@@ -108,12 +104,28 @@ export function extendRun(run: ToneRun, frame: ToneFrame): void {
   run.lastHz = frame.hz;
   run.lastDb = frame.db;
   if (run.keptFrames === maxKeptFrames) return;
-  run.at[run.keptFrames] = run.frames - 1;
-  run.hz[run.keptFrames] = frame.hz;
-  run.secondHz[run.keptFrames] = frame.secondHz;
-  run.db[run.keptFrames] = frame.db;
-  run.beneathDb[run.keptFrames] = frame.beneathDb;
+  const { measured } = run;
+  const row = run.keptFrames * columns;
+  measured[row + columnOf.at] = run.frames - 1;
+  measured[row + columnOf.hz] = frame.hz;
+  measured[row + columnOf.secondHz] = frame.secondHz;
+  measured[row + columnOf.db] = frame.db;
+  measured[row + columnOf.beneathDb] = frame.beneathDb;
   run.keptFrames += 1;
+}
+
+/** Returns a copy of one kind of measurement, of the recorded frames from `from` to before `to`. */
+export function measurements(
+  { measured }: ToneRun,
+  kind: keyof typeof columnOf,
+  from: number,
+  to: number,
+): Float32Array {
+  const values = new Float32Array(to - from);
+  for (let index = from; index < to; index += 1) {
+    values[index - from] = measured[index * columns + columnOf[kind]] ?? 0;
+  }
+  return values;
 }
 
 export function runMs(run: ToneRun): number {

@@ -2,7 +2,7 @@
 // it. Other files decide what the tone is.
 
 import { frameMs } from '../frame.ts';
-import { isSamePitch, steadyDb, type ToneRun } from './tone-run.ts';
+import { isSamePitch, measurements, steadyDb, type ToneRun } from './tone-run.ts';
 
 export type PitchRest = { readonly hz: number; readonly ms: number };
 
@@ -42,21 +42,21 @@ const pairedShare = 0.6;
 export function shapeOf(run: ToneRun): ToneShape {
   // The first and last frames contain only part of the tone.
   const [from, to] = run.keptFrames > 4 ? [1, run.keptFrames - 1] : [0, run.keptFrames];
-  const hz = run.hz.subarray(from, to);
-  const db = run.db.subarray(from, to);
-  const seconds = run.secondHz.subarray(from, to).filter((value) => value > 0);
+  const hz = measurements(run, 'hz', from, to);
+  const db = measurements(run, 'db', from, to);
+  const seconds = measurements(run, 'secondHz', from, to).filter((value) => value > 0);
   const medianHz = median(hz);
   const secondHz = seconds.length >= hz.length * pairedShare ? median(seconds) : undefined;
   return {
     hz: medianHz,
     secondHz,
     db: median(db),
-    beneathDb: median(run.beneathDb.subarray(from, to)),
+    beneathDb: median(measurements(run, 'beneathDb', from, to)),
     levelSteady: levelSteadiness(db),
     onPitch: shareNear(hz, medianHz),
     secondOnPitch: shareNear(seconds, secondHz ?? 0),
     ...rests(hz),
-    sweepErrorHz: sweepError(hz, run.at.subarray(from, to)),
+    sweepErrorHz: sweepError(hz, measurements(run, 'at', from, to)),
     wanderHz: wander(hz, medianHz),
     turns: turnsOf(hz),
     rangeHz: hz.reduce(larger, 0) - hz.reduce(smaller, Number.POSITIVE_INFINITY),
@@ -134,7 +134,7 @@ function turnsOf(hz: Float32Array): number {
 }
 
 /** Fits a straight line over time, using least squares. */
-function sweepError(hz: Float32Array, at: Uint16Array): number {
+function sweepError(hz: Float32Array, at: Float32Array): number {
   const count = Math.max(1, hz.length);
   const middle = at.reduce((sum, value) => sum + value, 0) / count;
   const mean = hz.reduce((sum, value) => sum + value, 0) / count;

@@ -4,9 +4,10 @@
 // exact frequencies once.
 
 import { sampleRateHz } from '../frame.ts';
-import { type RecentAudio, ringMask } from '../recent-audio.ts';
+import { earlier, later, type RecentAudio, ringMask } from '../recent-audio.ts';
 
 const windowSamples = 800;
+const windowPairs = windowSamples / 2;
 type Pair = readonly [low: number, high: number];
 /**
  * ANSI T1.401 dial tone and ringback, then British and Japanese ringback. Japanese ringback is 400
@@ -52,14 +53,12 @@ export function isClosePair(recent: RecentAudio): boolean {
 
 function isPair(recent: RecentAudio, [low, high]: Pair, whole: number): boolean {
   const a = powerAt(recent, low);
+  // The pair can't contain its share of the power without this much in each sine.
+  if (a * (1 + 1 / weakestShare) < minPairShare * whole) return false;
   const b = powerAt(recent, high);
-  const middle = powerAt(recent, (low + high) / 2);
   const weaker = Math.min(a, b);
-  return (
-    a + b >= minPairShare * whole &&
-    weaker >= weakestShare * Math.max(a, b) &&
-    weaker >= aboveMiddle * middle
-  );
+  if (a + b < minPairShare * whole || weaker < weakestShare * Math.max(a, b)) return false;
+  return weaker >= aboveMiddle * powerAt(recent, (low + high) / 2);
 }
 
 /** A modulated carrier. At the frequencies of the sidebands, a pure sine has less than −30 dB. */
@@ -67,30 +66,30 @@ function isModulated(recent: RecentAudio, whole: number): boolean {
   const carrier = powerAt(recent, modulatedHz.carrier);
   if (carrier < carrierShare * whole) return false;
   const { below, above } = modulatedHz;
-  return Math.min(powerAt(recent, below), powerAt(recent, above)) >= sidebandShare * carrier;
+  const needed = sidebandShare * carrier;
+  return powerAt(recent, below) >= needed && powerAt(recent, above) >= needed;
 }
 
 /** Returns what a Goertzel filter would output if a single sine contained all the energy. */
-function wholePower({ samples, end }: RecentAudio): number {
+function wholePower({ pairs, end }: RecentAudio): number {
   let sum = 0;
-  for (let index = end - windowSamples; index < end; index += 1) {
-    const sample = samples[index & ringMask] ?? 0;
-    sum += sample * sample;
+  for (let index = end - windowPairs; index < end; index += 1) {
+    const pair = pairs[index & ringMask] as number;
+    sum += earlier(pair) * earlier(pair) + later(pair) * later(pair);
   }
   return (sum * windowSamples) / 8;
 }
 
 /** Goertzel filter. */
-function powerAt({ samples, end }: RecentAudio, hz: number): number {
+function powerAt({ pairs, end }: RecentAudio, hz: number): number {
   const coefficient = 2 * Math.cos((2 * Math.PI * hz) / sampleRateHz);
-  const start = end - windowSamples;
+  const start = end - windowPairs;
   let last = 0;
   let before = 0;
-  for (let index = 0; index < windowSamples; index += 1) {
-    const sample = samples[(start + index) & ringMask] ?? 0;
-    const next = sample * (hann[index] ?? 0) + coefficient * last - before;
-    before = last;
-    last = next;
+  for (let index = 0; index < windowPairs; index += 1) {
+    const pair = pairs[(start + index) & ringMask] as number;
+    before = earlier(pair) * (hann[2 * index] as number) + coefficient * last - before;
+    last = later(pair) * (hann[2 * index + 1] as number) + coefficient * before - last;
   }
   return last * last + before * before - coefficient * last * before;
 }

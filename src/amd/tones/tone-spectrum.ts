@@ -4,10 +4,12 @@
 // phone calls share the same scratch memory, because only one of them is analysed at a time.
 
 import { sampleRateHz } from '../frame.ts';
-import { type RecentAudio, ringMask } from '../recent-audio.ts';
+import { earlier, later, type RecentAudio, ringMask } from '../recent-audio.ts';
 
 const windowSamples = 256;
 const half = windowSamples / 2;
+/** A transform of the whole window consists of two transforms of this many complex points. */
+const points = windowSamples / 4;
 const binHz = sampleRateHz / windowSamples;
 /**
  * We search for tones between 300 and 2,400 Hz. Beeps are between 350 and 2,250 Hz, and the margin
@@ -50,140 +52,232 @@ const cosines = Float64Array.from({ length: half }, (_, index) =>
 const sines = Float64Array.from({ length: half }, (_, index) =>
   Math.sin((2 * Math.PI * index) / windowSamples),
 );
-const reversed = Uint8Array.from({ length: half }, (_, index) => {
-  let bits = 0;
-  for (let bit = 0; bit < 7; bit += 1) bits |= ((index >> bit) & 1) << (6 - bit);
-  return bits;
-});
+/** Each index below 64 with its three base-4 digits in reverse order. */
+const reversed = Uint8Array.from(
+  { length: points },
+  (_, index) => ((index & 3) << 4) | (index & 12) | (index >> 4),
+);
+/**
+ * One side of the spectrum contains half of the energy, the transform scales by N × N, and the
+ * window removes some of the power.
+ */
+const powerScale = 2 / (windowSamples * windowSamples * windowPower);
+
+/** What a radix-4 step multiplies its last three points by, as real and imaginary parts. */
+function twiddles(size: number): Float64Array {
+  return Float64Array.from({ length: 6 * size }, (_, index) => {
+    const order = ((index % 6) >> 1) + 1;
+    const angle = (-2 * Math.PI * Math.floor(index / 6) * order) / (4 * size);
+    return index % 2 === 0 ? Math.cos(angle) : Math.sin(angle);
+  });
+}
+const twiddlesOfFour = twiddles(4);
+const twiddlesOfSixteen = twiddles(16);
 
 // Scratch memory for one analysis at a time, shared by all calls.
-const re = new Float64Array(half);
-const im = new Float64Array(half);
+const evenRe = new Float64Array(points);
+const evenIm = new Float64Array(points);
+const oddRe = new Float64Array(points);
+const oddIm = new Float64Array(points);
 const power = new Float64Array(half);
 const peaks: Peaks = { total: 0, firstHz: 0, first: 0, secondHz: 0, second: 0 };
 
 /** Analyses the latest 256 samples. Returns the same object every time. */
 export function strongestSines(recent: RecentAudio): Readonly<Peaks> {
-  loadWindow(recent);
-  for (let size = 1; size < half / 2; size *= 4) transformFours(size);
-  transformPairs(half / 2);
-  peaks.total = fillPower();
+  foldWindow(recent);
+  transform(evenRe, evenIm);
+  transform(oddRe, oddIm);
+  peaks.total = fillEvenPower() + fillOddPower();
   findPeaks();
   return peaks;
 }
 
-/** Stores two real samples in one complex number, in the order that the transform requires. */
-function loadWindow({ samples, end }: RecentAudio): void {
-  const start = end - windowSamples;
-  for (let index = 0; index < half; index += 1) {
+/**
+ * Splits the window into one signal for the even bins, the sum of its two halves, and one for the
+ * odd bins, their difference. Because both are real, half as many complex points represent them.
+ * For the even bins, we store neighbouring samples in one point. For the odd bins, we combine
+ * samples that are a quarter of the window apart, and shift the frequency by one bin. The points
+ * are in the order that the transform requires.
+ */
+function foldWindow({ pairs, end }: RecentAudio): void {
+  const start = end - half;
+  for (let index = 0; index < points / 2; index += 1) {
     const at = 2 * index;
-    const to = reversed[index] ?? 0;
-    re[to] = (samples[(start + at) & ringMask] ?? 0) * (hann[at] ?? 0);
-    im[to] = (samples[(start + at + 1) & ringMask] ?? 0) * (hann[at + 1] ?? 0);
+    const next = at + 1;
+    const pair1 = pairs[(start + index) & ringMask] as number;
+    const pair2 = pairs[(start + index + 32) & ringMask] as number;
+    const pair3 = pairs[(start + index + 64) & ringMask] as number;
+    const pair4 = pairs[(start + index + 96) & ringMask] as number;
+    const a = earlier(pair1) * (hann[at] as number);
+    const b = later(pair1) * (hann[next] as number);
+    const c = earlier(pair2) * (hann[at + 64] as number);
+    const d = later(pair2) * (hann[next + 64] as number);
+    const e = earlier(pair3) * (hann[at + 128] as number);
+    const f = later(pair3) * (hann[next + 128] as number);
+    const g = earlier(pair4) * (hann[at + 192] as number);
+    const h = later(pair4) * (hann[next + 192] as number);
+    const to = reversed[index] as number;
+    const quarter = reversed[index + points / 2] as number;
+    evenRe[to] = a + e;
+    evenIm[to] = b + f;
+    evenRe[quarter] = c + g;
+    evenIm[quarter] = d + h;
+    storeOdd(at, a - e, c - g);
+    storeOdd(next, b - f, d - h);
   }
 }
 
-/**
- * Combines two radix-2 steps of a decimation in time over 128 complex points. That way we only read
- * each point half as often.
- */
-function transformFours(size: number): void {
-  const step = half / size / 2;
+function storeOdd(index: number, difference: number, quarterLater: number): void {
+  const cosine = cosines[index] as number;
+  const sine = sines[index] as number;
+  const to = reversed[index] as number;
+  oddRe[to] = difference * cosine - quarterLater * sine;
+  oddIm[to] = -(difference * sine + quarterLater * cosine);
+}
+
+/** A radix-4 decimation in time over 64 complex points. */
+function transform(re: Float64Array, im: Float64Array): void {
+  transformAdjacent(re, im);
+  transformFours(re, im, 4, twiddlesOfFour);
+  transformFours(re, im, 16, twiddlesOfSixteen);
+}
+
+/** The first step, in which nothing needs to be rotated except by quarter turns. */
+function transformAdjacent(re: Float64Array, im: Float64Array): void {
+  for (let first = 0; first < points; first += 4) {
+    const ar = (re[first] as number) + (re[first + 2] as number);
+    const ai = (im[first] as number) + (im[first + 2] as number);
+    const br = (re[first] as number) - (re[first + 2] as number);
+    const bi = (im[first] as number) - (im[first + 2] as number);
+    const cr = (re[first + 1] as number) + (re[first + 3] as number);
+    const ci = (im[first + 1] as number) + (im[first + 3] as number);
+    const dr = (re[first + 1] as number) - (re[first + 3] as number);
+    const di = (im[first + 1] as number) - (im[first + 3] as number);
+    re[first] = ar + cr;
+    im[first] = ai + ci;
+    re[first + 1] = br + di;
+    im[first + 1] = bi - dr;
+    re[first + 2] = ar - cr;
+    im[first + 2] = ai - ci;
+    re[first + 3] = br - di;
+    im[first + 3] = bi + dr;
+  }
+}
+
+function transformFours(
+  re: Float64Array,
+  im: Float64Array,
+  size: number,
+  rotations: Float64Array,
+): void {
   for (let offset = 0; offset < size; offset += 1) {
-    const ur = cosines[2 * offset * step] as number;
-    const ui = -(sines[2 * offset * step] as number);
-    const vr = cosines[offset * step] as number;
-    const vi = -(sines[offset * step] as number);
-    for (let first = offset; first < half; first += 4 * size) {
+    const at = 6 * offset;
+    const ur = rotations[at] as number;
+    const ui = rotations[at + 1] as number;
+    const vr = rotations[at + 2] as number;
+    const vi = rotations[at + 3] as number;
+    const wr = rotations[at + 4] as number;
+    const wi = rotations[at + 5] as number;
+    for (let first = offset; first < points; first += 4 * size) {
       const second = first + size;
       const third = second + size;
       const fourth = third + size;
       const pr = (re[second] as number) * ur - (im[second] as number) * ui;
       const pi = (re[second] as number) * ui + (im[second] as number) * ur;
-      const qr = (re[fourth] as number) * ur - (im[fourth] as number) * ui;
-      const qi = (re[fourth] as number) * ui + (im[fourth] as number) * ur;
-      const ar = (re[first] as number) + pr;
-      const ai = (im[first] as number) + pi;
-      const br = (re[first] as number) - pr;
-      const bi = (im[first] as number) - pi;
-      const cr = (re[third] as number) + qr;
-      const ci = (im[third] as number) + qi;
-      const dr = (re[third] as number) - qr;
-      const di = (im[third] as number) - qi;
-      const er = cr * vr - ci * vi;
-      const ei = cr * vi + ci * vr;
-      // Rotated by a quarter turn relative to `e`.
-      const fr = dr * vi + di * vr;
-      const fi = di * vi - dr * vr;
-      re[first] = ar + er;
-      im[first] = ai + ei;
-      re[second] = br + fr;
-      im[second] = bi + fi;
-      re[third] = ar - er;
-      im[third] = ai - ei;
-      re[fourth] = br - fr;
-      im[fourth] = bi - fi;
+      const qr = (re[third] as number) * vr - (im[third] as number) * vi;
+      const qi = (re[third] as number) * vi + (im[third] as number) * vr;
+      const sr = (re[fourth] as number) * wr - (im[fourth] as number) * wi;
+      const si = (re[fourth] as number) * wi + (im[fourth] as number) * wr;
+      const ar = (re[first] as number) + qr;
+      const ai = (im[first] as number) + qi;
+      const br = (re[first] as number) - qr;
+      const bi = (im[first] as number) - qi;
+      const cr = pr + sr;
+      const ci = pi + si;
+      const dr = pr - sr;
+      const di = pi - si;
+      re[first] = ar + cr;
+      im[first] = ai + ci;
+      re[second] = br + di;
+      im[second] = bi - dr;
+      re[third] = ar - cr;
+      im[third] = ai - ci;
+      re[fourth] = br - di;
+      im[fourth] = bi + dr;
     }
   }
 }
 
-/** Does the last radix-2 step on its own, because the number of steps (seven) is odd. */
-function transformPairs(size: number): void {
-  for (let first = 0; first < size; first += 1) {
-    const second = first + size;
-    const wr = cosines[2 * first] as number;
-    const wi = -(sines[2 * first] as number);
-    const tr = (re[second] as number) * wr - (im[second] as number) * wi;
-    const ti = (re[second] as number) * wi + (im[second] as number) * wr;
-    re[second] = (re[first] as number) - tr;
-    im[second] = (im[first] as number) - ti;
-    re[first] = (re[first] as number) + tr;
-    im[first] = (im[first] as number) + ti;
+/**
+ * Separates the two interleaved real halves, fills `power` at the even bins, and returns its sum
+ * without bin 0. All values are the mean squares of samples before windowing.
+ */
+function fillEvenPower(): number {
+  const middle = points / 2;
+  const middleRe = evenRe[middle] as number;
+  const middleIm = evenIm[middle] as number;
+  let total = (middleRe * middleRe + middleIm * middleIm) * powerScale;
+  power[points] = total;
+  for (let point = 1; point < middle; point += 1) {
+    const mirror = points - point;
+    const er = ((evenRe[point] as number) + (evenRe[mirror] as number)) / 2;
+    const ei = ((evenIm[point] as number) - (evenIm[mirror] as number)) / 2;
+    const or = ((evenIm[point] as number) + (evenIm[mirror] as number)) / 2;
+    const oi = ((evenRe[mirror] as number) - (evenRe[point] as number)) / 2;
+    const wr = cosines[2 * point] as number;
+    const wi = sines[2 * point] as number;
+    const r = or * wr + oi * wi;
+    const i = oi * wr - or * wi;
+    const value = ((er + r) * (er + r) + (ei + i) * (ei + i)) * powerScale;
+    const mirrored = ((er - r) * (er - r) + (ei - i) * (ei - i)) * powerScale;
+    power[2 * point] = value;
+    power[2 * mirror] = mirrored;
+    total += value + mirrored;
   }
+  return total;
 }
 
-/**
- * Separates the two interleaved real halves, fills `power`, and returns its sum. All values are the
- * mean squares of samples before windowing.
- */
-function fillPower(): number {
-  // One side of the spectrum contains half of the energy, the transform scales by N × N, and the
-  // window removes some of the power.
-  const scale = 2 / (windowSamples * windowSamples * windowPower);
+/** Does the same at the odd bins. Half of the points are the mirror images of bins below 4 kHz. */
+function fillOddPower(): number {
   let total = 0;
-  for (let bin = 1; bin < half; bin += 1) {
-    const mirror = half - bin;
-    const er = ((re[bin] as number) + (re[mirror] as number)) / 2;
-    const ei = ((im[bin] as number) - (im[mirror] as number)) / 2;
-    const or = ((im[bin] as number) + (im[mirror] as number)) / 2;
-    const oi = ((re[mirror] as number) - (re[bin] as number)) / 2;
-    const wr = cosines[bin] as number;
-    const wi = -(sines[bin] as number);
-    const r = er + or * wr - oi * wi;
-    const i = ei + or * wi + oi * wr;
-    const value = (r * r + i * i) * scale;
-    power[bin] = value;
-    total += value;
+  for (let point = 0; point < points / 2; point += 1) {
+    const mirror = points - 1 - point;
+    const r = oddRe[point] as number;
+    const i = oddIm[point] as number;
+    const mirrorR = oddRe[mirror] as number;
+    const mirrorI = oddIm[mirror] as number;
+    const value = (r * r + i * i) * powerScale;
+    const mirrored = (mirrorR * mirrorR + mirrorI * mirrorI) * powerScale;
+    power[4 * point + 1] = value;
+    power[4 * point + 3] = mirrored;
+    total += value + mirrored;
   }
   return total;
 }
 
 function findPeaks(): void {
-  const first = strongest(highestBin, -10);
+  const first = strongest(lowestBin, highestBin);
   peaks.firstHz = frequency(first);
   peaks.first = lobe(first, -10);
-  const second = strongest(highestCompanionBin, first);
+  const second = strongestBeside(first);
   peaks.secondHz = frequency(second);
   peaks.second = lobe(second, first);
 }
 
-/** Returns the strongest bin that isn't part of the peak at `otherThan`. */
-function strongest(highest: number, otherThan: number): number {
-  let best = lowestBin;
-  let bestPower = -1;
-  for (let bin = lowestBin; bin <= highest; bin += 1) {
-    const value = power[bin] ?? 0;
-    if (value > bestPower && (bin - otherThan > lobeBins || otherThan - bin > lobeBins)) {
+/** Returns the strongest bin that isn't part of the peak at `first`. */
+function strongestBeside(first: number): number {
+  const above = strongest(first + lobeBins + 1, highestCompanionBin);
+  if (first - lobeBins <= lowestBin) return above;
+  const below = strongest(lowestBin, first - lobeBins - 1);
+  return (power[above] as number) > (power[below] as number) ? above : below;
+}
+
+function strongest(lowest: number, highest: number): number {
+  let best = lowest;
+  let bestPower = power[lowest] as number;
+  for (let bin = lowest + 1; bin <= highest; bin += 1) {
+    const value = power[bin] as number;
+    if (value > bestPower) {
       best = bin;
       bestPower = value;
     }

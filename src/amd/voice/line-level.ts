@@ -71,7 +71,7 @@ export function createLineLevel(): LineLevel {
  * variable, fifty times a second for each call.
  */
 class Level implements LineLevel {
-  readonly #floor = createFloor();
+  readonly #floor = new Floor();
   #short = 0;
   #long = 0;
   #frameDbfs = silenceDbfs;
@@ -80,7 +80,7 @@ class Level implements LineLevel {
   loudnessDbfs = silenceDbfs;
 
   get above(): boolean {
-    const floorDbfs = this.#floor.dbfs();
+    const floorDbfs = this.#floor.dbfs;
     const levelDbfs = Math.min(this.dbfs, this.#frameDbfs + overDb);
     return (
       this.#frameDbfs >= floorDbfs + noiseDb && levelDbfs >= neededDbfs(floorDbfs, this.#peakDbfs)
@@ -116,23 +116,25 @@ function neededDbfs(floorDbfs: number, peakDbfs: number): number {
 }
 
 /** Tracks the minimum per block, so that old minima expire. */
-function createFloor(): { push(dbfs: number): void; dbfs(): number } {
-  const minima = new Float64Array(blocks).fill(0);
-  let block = 0;
-  let inBlock = 0;
-  return {
-    push(dbfs) {
-      minima[block] = Math.min(minima[block] ?? 0, dbfs);
-      inBlock += 1;
-      if (inBlock < blockFrames) return;
-      inBlock = 0;
-      block = (block + 1) % blocks;
-      minima[block] = dbfs;
-    },
-    dbfs() {
-      let least = 0;
-      for (let index = 0; index < blocks; index += 1) least = Math.min(least, minima[index] ?? 0);
-      return least;
-    },
-  };
+class Floor {
+  readonly #minima = new Float64Array(blocks);
+  #block = 0;
+  #inBlock = 0;
+  dbfs = 0;
+
+  push(dbfs: number): void {
+    const minima = this.#minima;
+    minima[this.#block] = Math.min(minima[this.#block] as number, dbfs);
+    this.#inBlock += 1;
+    if (this.#inBlock === blockFrames) {
+      this.#inBlock = 0;
+      this.#block = (this.#block + 1) % blocks;
+      minima[this.#block] = dbfs;
+    }
+    let least = 0;
+    for (let index = 0; index < blocks; index += 1) {
+      least = Math.min(least, minima[index] as number);
+    }
+    this.dbfs = least;
+  }
 }

@@ -5,41 +5,37 @@ const dipDb = 2.5;
 /** People don't say more than twelve syllables a second. */
 const minSyllableFrames = 4;
 
-export type Syllables = {
-  push(voiced: boolean, dbfs: number): void;
-  count(): number;
+/** A class, so that fields change in place, whereas a closure would allocate changed numbers. */
+export class Syllables {
+  count = 0;
+  #peak = 0;
+  #dip = 0;
+  #inNucleus = false;
+  #sinceLast = minSyllableFrames;
+
+  push(voiced: boolean, dbfs: number): void {
+    this.#sinceLast += 1;
+    if (this.#inNucleus) {
+      this.#followNucleus(dbfs);
+      return;
+    }
+    this.#dip = Math.min(this.#dip, dbfs);
+    if (!voiced || dbfs <= this.#dip + dipDb || this.#sinceLast < minSyllableFrames) return;
+    this.#inNucleus = true;
+    this.#peak = dbfs;
+    this.#sinceLast = 0;
+    this.count += 1;
+  }
+
   /** Continues the count at `from`, which is 0 or the result of an earlier count. */
-  restart(from: number): void;
-};
+  restart(from: number): void {
+    this.count = from;
+  }
 
-export function createSyllables(): Syllables {
-  let counted = 0;
-  let peak = 0;
-  let dip = 0;
-  let inNucleus = false;
-  let sinceLast = minSyllableFrames;
-
-  return {
-    push(voiced, dbfs) {
-      sinceLast += 1;
-      if (inNucleus) {
-        peak = Math.max(peak, dbfs);
-        if (dbfs < peak - dipDb) {
-          inNucleus = false;
-          dip = dbfs;
-        }
-        return;
-      }
-      dip = Math.min(dip, dbfs);
-      if (!voiced || dbfs <= dip + dipDb || sinceLast < minSyllableFrames) return;
-      inNucleus = true;
-      peak = dbfs;
-      sinceLast = 0;
-      counted += 1;
-    },
-    count: () => counted,
-    restart(from) {
-      counted = from;
-    },
-  };
+  #followNucleus(dbfs: number): void {
+    this.#peak = Math.max(this.#peak, dbfs);
+    if (dbfs >= this.#peak - dipDb) return;
+    this.#inNucleus = false;
+    this.#dip = dbfs;
+  }
 }

@@ -12,7 +12,7 @@ import {
   newBurst,
   pauseBurst,
 } from './burst.ts';
-import { createSyllables, type Syllables } from './syllables.ts';
+import { Syllables } from './syllables.ts';
 import type { Voice } from './voice-activity.ts';
 
 export type Utterance = {
@@ -116,7 +116,7 @@ export function createUtteranceTracker(): UtteranceTracker {
       tracking.nowMs += frameMs;
       tracking.lostMs = 0;
       tracking.lastWasSpeech = voice.speech;
-      if (tracking.burst.lengthMs === 0) tracking.before.syllables = tracking.syllables.count();
+      if (tracking.burst.lengthMs === 0) tracking.before.syllables = tracking.syllables.count;
       tracking.syllables.push(voice.voiced, voice.dbfs);
       if (voice.speech || voice.tonal) return addSound(tracking, voice);
       pauseBurst(tracking.burst);
@@ -148,7 +148,7 @@ export function createUtteranceTracker(): UtteranceTracker {
 
 function newTracking(): Tracking {
   return {
-    syllables: createSyllables(),
+    syllables: new Syllables(),
     burst: newBurst(),
     said: {
       speechMs: 0,
@@ -268,7 +268,7 @@ function summary({ burst, said, syllables, nowMs, lastMs }: Tracking): Utterance
   said.pauseMs = nowMs - lastMs;
   said.beginning = isBeginning(burst);
   // Each burst contains at least one word, and there are no words outside bursts.
-  said.syllables = Math.max(1, syllables.count());
+  said.syllables = Math.max(1, syllables.count);
   said.words = Math.max(1, Math.round(said.syllables / syllablesPerWord));
   return said;
 }

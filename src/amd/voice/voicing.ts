@@ -3,11 +3,11 @@
 // compute the highest normalised autocorrelation over the range of pitches that voices use.
 
 import { frameSamples } from '../frame.ts';
-import { type RecentAudio, ringMask } from '../recent-audio.ts';
+import { earlier, later, type RecentAudio, ringMask } from '../recent-audio.ts';
 
 const reduction = 2;
 const signalLength = (2 * frameSamples) / reduction;
-/** 400 to 73 Hz at 4 kHz. The number of lags is even. */
+/** 400 to 73 Hz at 4 kHz. */
 const minLag = 10;
 const maxLag = 55;
 /** 25 ms, which is two periods of a low voice. */
@@ -23,8 +23,11 @@ const signalStart = windowStart - maxLag - stride;
 const voicedFrom = 0.62;
 const neededShare = voicedFrom * voicedFrom;
 
-/** Scratch memory for the frame that's being analysed. All calls share it. */
+const lagsAtOnce = 4;
+
+// Scratch memory for the frame that's being analysed. All calls share it.
 const signal = new Float64Array(signalLength);
+const products = new Float64Array(lagsAtOnce);
 
 export type Voicing = {
   /**
@@ -55,35 +58,56 @@ export function createVoicing(recent: RecentAudio): Voicing {
   };
 }
 
-function reduce({ samples, end }: RecentAudio): void {
-  const start = end - reduction * signalLength;
+function reduce({ pairs, end }: RecentAudio): void {
+  const start = end - signalLength;
   for (let index = signalStart; index < signalLength; index += 1) {
-    const at = start + reduction * index;
-    signal[index] = (samples[at & ringMask] ?? 0) + (samples[(at + 1) & ringMask] ?? 0);
+    const pair = pairs[(start + index) & ringMask] as number;
+    signal[index] = earlier(pair) + later(pair);
   }
 }
 
-/**
- * Returns the shortest lag at which the signal is similar enough to itself. We process two lags per
- * iteration, because they share half of the work.
- */
+/** Returns the shortest lag at which the signal is similar enough to itself. */
 function repeatingLag(needed: number): number | undefined {
-  let energyBefore = energy(windowStart - minLag);
-  let nextEnergy = energy(windowStart - minLag - 1);
-  for (let lag = minLag; lag < maxLag; lag += 2) {
-    let product = 0;
-    let nextProduct = 0;
-    for (let index = windowStart; index < signalLength; index += stride) {
-      const value = signal[index] ?? 0;
-      product += value * (signal[index - lag] ?? 0);
-      nextProduct += value * (signal[index - lag - 1] ?? 0);
-    }
-    if (isEnough(product, needed * energyBefore)) return lag;
-    if (isEnough(nextProduct, needed * nextEnergy)) return lag + 1;
-    energyBefore += energyMoved(windowStart - lag - stride);
-    nextEnergy += energyMoved(windowStart - lag - 1 - stride);
+  let energyNow = energy(windowStart - minLag);
+  let energyNext = energy(windowStart - minLag - 1);
+  for (let lag = minLag; lag <= maxLag; lag += 1) {
+    const offset = (lag - minLag) % lagsAtOnce;
+    if (offset === 0) correlateFrom(lag);
+    if (isEnough(products[offset] as number, needed * energyNow)) return lag;
+    const energyAfterNext = energyNow + energyMoved(windowStart - lag - stride);
+    energyNow = energyNext;
+    energyNext = energyAfterNext;
   }
   return undefined;
+}
+
+/**
+ * Computes the correlations at four lags at once, because they share work and their additions don't
+ * depend on each other.
+ */
+function correlateFrom(lag: number): void {
+  let product0 = 0;
+  let product1 = 0;
+  let product2 = 0;
+  let product3 = 0;
+  let before2 = signal[windowStart - lag - 2] as number;
+  let before3 = signal[windowStart - lag - 3] as number;
+  for (let index = windowStart; index < signalLength; index += stride) {
+    const value = signal[index] as number;
+    const before0 = signal[index - lag] as number;
+    const before1 = signal[index - lag - 1] as number;
+    product0 += value * before0;
+    product1 += value * before1;
+    product2 += value * before2;
+    product3 += value * before3;
+    // After a stride of two, these are what the two longer lags need.
+    before2 = before0;
+    before3 = before1;
+  }
+  products[0] = product0;
+  products[1] = product1;
+  products[2] = product2;
+  products[3] = product3;
 }
 
 /** Compares according to Cauchy–Schwarz, but without the square root. */
@@ -92,20 +116,26 @@ function isEnough(product: number, needed: number): boolean {
 }
 
 function correlation(lag: number): number {
-  let sum = 0;
-  for (let index = windowStart; index < signalLength; index += stride) {
-    sum += (signal[index] ?? 0) * (signal[index - lag] ?? 0);
+  let even = 0;
+  let odd = 0;
+  for (let index = windowStart; index < signalLength; index += 2 * stride) {
+    const next = index + stride;
+    even += (signal[index] as number) * (signal[index - lag] as number);
+    odd += (signal[next] as number) * (signal[next - lag] as number);
   }
-  return sum;
+  return even + odd;
 }
 
 function energy(start: number): number {
-  let sum = 0;
-  for (let index = start; index < start + windowLength; index += stride) {
-    const value = signal[index] ?? 0;
-    sum += value * value;
+  let even = 0;
+  let odd = 0;
+  for (let index = start; index < start + windowLength; index += 2 * stride) {
+    const value = signal[index] as number;
+    const next = signal[index + stride] as number;
+    even += value * value;
+    odd += next * next;
   }
-  return sum;
+  return even + odd;
 }
 
 /**
@@ -113,7 +143,7 @@ function energy(start: number): number {
  * stride later. The result is exact because samples are integers.
  */
 function energyMoved(start: number): number {
-  const gained = signal[start] ?? 0;
-  const lost = signal[start + windowLength] ?? 0;
+  const gained = signal[start] as number;
+  const lost = signal[start + windowLength] as number;
   return gained * gained - lost * lost;
 }
