@@ -44,16 +44,21 @@ const machine = { verdict: 'amd_machine_detected', verdictReason: 'long-greeting
 describe('a call in progress', () => {
   test.each([
     [queued, 'waiting', 'Queued', 'waits for its trunk'],
-    [{ ...queued, queuePosition: 3 }, 'waiting', 'Queued · no. 3', 'It is number 3 in the queue.'],
-    [{ ...queued, state: 'dialing', status: 'dialing' }, 'waiting', 'Dialing', 'dials the number'],
+    [{ ...queued, queuePosition: 3 }, 'waiting', 'Queued · no. 3', 'trunk, as number 3.'],
+    [
+      { ...queued, state: 'dialing', status: 'dialing' },
+      'waiting',
+      'Dialing',
+      'The call is being placed.',
+    ],
     [
       { ...queued, state: 'ringing', status: 'ringing', ringingAt },
       ...['ringing', 'Ringing · 1:15', 'The phone rings.'],
     ],
-    [up, 'unclear', 'Answered · 1:12', 'Detection has not decided yet'],
+    [up, 'unclear', 'Answered · 1:12', 'Detection is listening.'],
     [{ ...up, machineDetection: 'disabled' }, 'unclear', 'Answered · 1:12', 'Detection is off.'],
-    [{ ...up, ...person }, 'person', 'Person · 1:12', 'A person picked up.'],
-    [{ ...up, ...machine }, 'machine', 'Machine · 1:12', 'A machine picked up.'],
+    [{ ...up, ...person }, 'person', 'Person · 1:12', 'A person answered.'],
+    [{ ...up, ...machine }, 'machine', 'Machine · 1:12', 'A machine answered.'],
   ] as const)('%j', (call, who, words, explained) => {
     const result = callResult(call, nowMs);
 
@@ -80,20 +85,25 @@ describe('a call in progress', () => {
 describe('a call that was answered and has ended', () => {
   const disconnect = { machineDetection: 'disconnect', outcome: 'machine' };
   test.each([
-    [{ ...person }, 'person', 'Person · 8 s', 'A person picked up.'],
-    [{ ...machine }, 'machine', 'Machine · 8 s', 'A machine picked up.'],
-    [{ verdict: 'amd_tone_detected' }, 'machine', 'Machine · 8 s', 'as its beep showed'],
-    [{ ...machine, verdictReason: 'fax-tone' }, 'machine', 'Fax · 8 s', 'A fax machine picked up.'],
+    [{ ...person }, 'person', 'Person · 8 s', 'A person answered.'],
+    [{ ...machine }, 'machine', 'Machine · 8 s', 'A machine answered.'],
+    [{ verdict: 'amd_tone_detected' }, 'machine', 'Machine · 8 s', 'A machine answered.'],
+    [{ ...machine, verdictReason: 'fax-tone' }, 'machine', 'Fax · 8 s', 'A fax machine answered.'],
     [
       { ...machine, verdictReason: 'sit-tone' },
-      ...['machine', 'Network announcement · 8 s', 'An announcement of the telephone network'],
+      ...['machine', 'Network announcement · 8 s', 'An announcement of the network answered.'],
     ],
     [
       { ...machine, verdictReason: 'call-screening' },
-      ...['machine', 'Call screening · 8 s', 'A call screener picked up.'],
+      ...['machine', 'Call screening · 8 s', 'A call screener answered.'],
     ],
     [{ verdict: 'amd_no_speech_detected' }, 'unclear', 'No speech · 8 s', 'nobody spoke'],
-    [{ verdict: 'amd_decision_timeout' }, 'unclear', 'Undecided · 8 s', 'did not become clear'],
+    [
+      { verdict: 'amd_decision_timeout' },
+      'unclear',
+      'Undecided · 8 s',
+      'It is not known who answered.',
+    ],
     [{ verdict: 'amd_error' }, 'unclear', 'Detection failed · 8 s', 'detection failed'],
     [{}, 'unclear', 'Answered · 8 s', 'The call was answered.'],
     [{ ...person, outcome: 'transferred' }, 'person', 'Person · transferred', 'to an agent'],
@@ -102,7 +112,7 @@ describe('a call that was answered and has ended', () => {
       { ...machine, outcome: 'machine' },
       'machine',
       'Machine · no message left',
-      'without a message',
+      'No message was left.',
     ],
     [{ ...machine, ...disconnect }, 'machine', 'Machine · hung up', 'The gateway hung up'],
     [
@@ -111,16 +121,16 @@ describe('a call that was answered and has ended', () => {
     ],
     [
       { ...machine, outcome: 'voicemail-left' },
-      ...['machine', 'Machine · message left', 'The message was left.'],
+      ...['machine', 'Machine · message left', 'Your message was left.'],
     ],
-    [{ outcome: 'voicemail-left' }, 'machine', 'Machine · message left', 'The message was left.'],
+    [{ outcome: 'voicemail-left' }, 'machine', 'Machine · message left', 'Your message was left.'],
     [
       { verdict: 'amd_no_speech_detected', outcome: 'voicemail-left' },
-      ...['machine', 'No speech · message left', 'The message was left.'],
+      ...['machine', 'No speech · message left', 'Your message was left.'],
     ],
     [
       { ...person, outcome: 'gateway-failure', fault: 'gateway', reason: 'Gateway restarted' },
-      ...['failed', 'Gateway failed · 8 s', 'A person picked up.'],
+      ...['failed', 'Gateway failed · 8 s', 'A person answered.'],
     ],
     [
       { outcome: 'bot-failure', fault: 'caller', reason: 'Bot unreachable' },
@@ -134,8 +144,8 @@ describe('a call that was answered and has ended', () => {
   });
 
   test.each([
-    [{ reasonCode: 'Caller-disconnected', reason: '200 OK' }, 'The callee hung up.'],
-    [{ reasonCode: 'Bot-disconnected' }, 'The bot or the application hung up.'],
+    [{ reasonCode: 'Caller-disconnected', reason: '200 OK' }, 'The far end hung up.'],
+    [{ reasonCode: 'Bot-disconnected' }, 'The application or its bot hung up.'],
     [
       { reasonCode: 'Gateway-disconnected', reason: 'Maximum call duration reached' },
       'The gateway hung up. Reason: Maximum call duration reached.',
@@ -147,35 +157,41 @@ describe('a call that was answered and has ended', () => {
   ])('%j', (more, explained) => {
     const { explanation } = callResult({ ...ended, ...person, ...more });
 
-    expect(explanation).toBe(`A person picked up. ${explained}`);
+    expect(explanation).toBe(`A person answered. ${explained}`);
   });
 });
 
 describe('a call that was not answered', () => {
   test.each([
     ['busy', {}, 'nobody', 'Busy', 'The line was busy.'],
-    ['declined', {}, 'nobody', 'Declined', 'The callee declined the call.'],
-    ['no-answer', {}, 'nobody', 'No answer', 'Nobody answered.'],
+    ['declined', {}, 'nobody', 'Declined', 'The call was declined.'],
+    ['no-answer', {}, 'nobody', 'No answer', 'Nobody answered after ringing for 11.4 s.'],
     ['unavailable', {}, 'nobody', 'Unavailable', 'The phone could not be reached'],
-    ['invalid-number', {}, 'failed', 'No such number', 'the number does not exist'],
-    ['blocked', {}, 'failed', 'Blocked by carrier', 'A carrier’s filter blocked the call.'],
+    [
+      'invalid-number',
+      {},
+      'failed',
+      'No such number',
+      'The number does not exist, says the carrier.',
+    ],
+    ['blocked', {}, 'failed', 'Blocked by carrier', 'A carrier blocked the call.'],
     [
       ...(['blocked', { block: { by: 'filter.example' } }, 'failed'] as const),
-      ...['Blocked by carrier', 'A filter blocked the call: filter.example.'],
+      ...['Blocked by carrier', 'A carrier blocked the call, filter.example by its own words.'],
     ],
     ['rejected', {}, 'failed', 'Rejected by carrier', 'The carrier refused the call.'],
     ['rejected', { sipStatus: 407 }, 'failed', 'Trunk login refused', 'the trunk’s credentials'],
-    ['rejected', { sipStatus: 606 }, 'failed', 'Rejected by callee', 'The callee’s device refused'],
+    ['rejected', { sipStatus: 606 }, 'failed', 'Rejected by callee', 'The phone refused the call.'],
     ['carrier-failure', {}, 'failed', 'Carrier failed', 'At fault: the carrier.'],
-    ['gateway-failure', {}, 'failed', 'Gateway failed', 'At fault: this gateway or its trunk.'],
+    ['gateway-failure', {}, 'failed', 'Gateway failed', 'At fault: the gateway.'],
     ['bot-failure', {}, 'failed', 'Bot failed', 'At fault: the application'],
-    ['cancelled', {}, 'cancelled', 'Cancelled', 'The application cancelled the call'],
-    ['expired', {}, 'failed', 'Queued too long', 'No phone rang.'],
-    ['unknown', {}, 'failed', 'Outcome unknown', 'The phone may have rung.'],
-    ['not-permitted', {}, 'held', 'Not permitted', 'A calling rule forbids the call.'],
+    ['cancelled', {}, 'cancelled', 'Cancelled', 'The call was cancelled after ringing for 11.4 s'],
+    ['expired', {}, 'failed', 'Queued too long', 'was not placed.'],
+    ['unknown', {}, 'failed', 'Outcome unknown', 'It is not known whether a phone rang.'],
+    ['not-permitted', {}, 'held', 'Not permitted', 'Not placed: a rule forbids it.'],
     [
       ...(['not-permitted', { rule: 'hours', notBefore: endedAt }, 'held'] as const),
-      ...['Not permitted: outside hours', 'outside the calling hours until '],
+      ...['Not permitted: outside hours', 'outside the calling hours. It is permitted from '],
     ],
   ] as const)('%s %j', (outcome, more: object, who, words, explained) => {
     const fault = faultOf({ outcome, ...more });
@@ -196,13 +212,27 @@ describe('a call that was not answered', () => {
     };
 
     expect(callResult({ ...unanswered, ...busy }).explanation).toBe(
-      'The line was busy. The carrier’s response: 486 Busy Here, Q.850 cause 17 (User busy). At fault: the callee.',
+      'The line was busy. The carrier’s response: 486 Busy Here, Q.850 cause 17 (User busy). At fault: the called phone.',
     );
     const timeout = { outcome: 'no-answer', fault: 'callee', reason: 'Ring time-out' };
     expect(callResult({ ...unanswered, ...timeout }).explanation).toBe(
-      'Nobody answered. Reason: Ring time-out. At fault: the callee.',
+      'Nobody answered after ringing for 11.4 s. Reason: Ring time-out. At fault: the called phone.',
     );
   });
+});
+
+test('the badge and the page of a call say the same sentences', async () => {
+  const url = new URL('../../src/console/page/call-story.js', import.meta.url).href;
+  const { storyOf } = (await import(url)) as {
+    readonly storyOf: (call: object) => readonly { readonly text: string }[];
+  };
+  const timeline = [{ type: 'dialing', time: acceptedAt, data: {} }];
+  for (const end of endsOfAllKinds()) {
+    const call = { ...unanswered, ...end, ringingAt: undefined, timeline };
+    expect(callResult(call).explanation).toContain(storyOf(call)[0]?.text);
+  }
+  const held = { ...queued, waitsFor: { rule: 'hours', until: endedAt }, timeline: [] };
+  expect(callResult(held).explanation).toBe(storyOf(held)[0]?.text);
 });
 
 describe('whatever the API returns', () => {
@@ -240,7 +270,7 @@ describe('whatever the API returns', () => {
 
   test('from a newer gateway is shown as it is', () => {
     expect(callResult({ ...unanswered, outcome: 'new-outcome' })).toMatchObject({
-      ...{ who: 'unclear', words: 'new-outcome', explanation: 'The call ended: new-outcome.' },
+      ...{ who: 'unclear', words: 'new-outcome', explanation: 'Not answered: new-outcome.' },
     });
     expect(callResult({ ...ended, verdict: 'amd_new', reasonCode: 'New' }).words).toBe(
       'Answered · 8 s',

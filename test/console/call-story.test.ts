@@ -203,7 +203,7 @@ describe('the story of a call that was answered', () => {
     [
       'person, the application hangs up',
       { amd: [person], end: ended({ reasonCode: 'Bot-disconnected' }) },
-      `${personSentence} Our side hung up after 12.4 s.`,
+      `${personSentence} The application or its bot hung up after 12.4 s.`,
     ],
     [
       'longest duration',
@@ -387,7 +387,7 @@ describe('the story of a call that was answered', () => {
         events: [['opted-out', 9_000, { by: 'key' }]],
         end: ended({ reasonCode: 'Bot-disconnected', optedOut: true }),
       },
-      `${personSentence} The person asked not to be called any more, by pressing a key. The number is suppressed. Our side hung up after 12.4 s.`,
+      `${personSentence} The person asked not to be called any more, by pressing a key. The number is suppressed. The application or its bot hung up after 12.4 s.`,
     ],
   ])('%s', (_name, call, text) => {
     expect(answered(call)).toBe(text);

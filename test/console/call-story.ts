@@ -67,8 +67,8 @@ export async function watchStory(stage: Stage, page: Page): Promise<string> {
 /** The sentences at the top, and the quality of the line. */
 async function readStory(page: Page): Promise<void> {
   const story = (await page.locator('.story').textContent()) ?? '';
-  assert.match(story, /connected to \+12025550105 for [\d.]+ s/);
-  assert.match(story, /Our side hung up after [\d.]+ s/);
+  assert.match(story, /connected to \+1 202 555 0105 for [\d.]+ s/);
+  assert.match(story, /The application or its bot hung up after [\d.]+ s/);
   const quality = page.locator('.quality');
   await quality.getByText(/MOS [\d.]+ of 4\.5/).waitFor();
   await quality.getByText('content with such a line').waitFor();

@@ -16,6 +16,7 @@ const view = (await load('calls-view.js')) as {
   readonly readView: (query: string) => View;
   readonly addressOf: (view: View) => string;
   readonly isFiltered: (view: View) => boolean;
+  readonly countOfFolded: (view: View) => number;
   readonly periodOf: (view: View, nowMs: number) => string;
   readonly listQueryOf: (view: View) => Asked;
   readonly summaryQueryOf: (view: View, nowMs: number) => Asked;
@@ -71,6 +72,14 @@ describe('the address', () => {
       true,
     ]);
   });
+});
+
+test('a phone folds all filters but the number, and days are one filter', () => {
+  const count = (query: string) => view.countOfFolded(view.readView(query));
+
+  expect(count('')).toBe(0);
+  expect(count('number=%2B12025550110&cursor=abc')).toBe(0);
+  expect(count('from=2026-11-01&to=2026-11-02&zone=UTC&bot=sales&result=busy')).toBe(3);
 });
 
 describe('the list', () => {

@@ -36,7 +36,7 @@ test('a notification has one line with its state and its next try', () => {
   });
   const deliveredAt = '2026-11-28T09:00:00.040Z';
   expect(say({ state: 'delivered', deliveredAt, attempts: [accepted] })).toEqual({
-    ...{ text: 'delivered 0.0 s after the event', code: 'delivered', tone: 'good' },
+    ...{ text: 'delivered at once', code: 'delivered', tone: 'good' },
   });
   expect(
     say({ state: 'delivered', deliveredAt, attempts: [refused, failed, accepted] }).text,

@@ -37,15 +37,15 @@ export async function watchToday({ base }: Stage, page: Page, failing: string): 
 /** Each bar of Detection leads to its calls. */
 export async function watchDetection({ base }: Stage, page: Page): Promise<void> {
   await page.goto(`${base}/console#/detection`);
-  await page.getByRole('link', { name: 'dense-speech' }).focus();
+  await page.getByRole('link', { name: 'Dense speech' }).focus();
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Reason of the first verdict: dense-speech' }).waitFor();
+  await page.getByRole('heading', { name: 'Reason of the first verdict: Dense speech' }).waitFor();
   await accessible(page, 'the calls of a bar');
   await picture(page, 'detection-bar');
   await page.locator('main tbody a').first().click();
   await page.locator('.timeline').waitFor();
   await page.goto(`${base}/console#/detection?constructor=1`);
-  await page.getByRole('link', { name: 'dense-speech' }).waitFor();
+  await page.getByRole('link', { name: 'Dense speech' }).waitFor();
   await page.goto(`${base}/console#/detection?reason=${encodeURIComponent(markup)}`);
   await page.getByText('No such call in the last day.').waitFor();
   assert.equal(await page.evaluate('window.stranger'), undefined);
@@ -204,8 +204,8 @@ async function figuresOfTrunks(page: Page, base: string): Promise<void> {
     .getByRole('row', { name: 'carrier' });
   await row.locator('[data-name="Blocked"]').getByText('%').first().waitFor();
   await row.locator('canvas').nth(1).waitFor();
-  const caller = page.getByRole('row', { name: '12025550101' });
-  await caller.getByRole('img', { name: 'Blocked calls of 12025550101 by day' }).waitFor();
+  const caller = page.getByRole('row', { name: '1 202 555 0101' });
+  await caller.getByRole('img', { name: 'Blocked calls of 1 202 555 0101 by day' }).waitFor();
   await accessible(page, 'trunks with figures');
   await picture(page, 'trunks-busy');
   await page.setViewportSize({ width: 390, height: 844 });

@@ -72,7 +72,7 @@ async function oneLineEach({ base }: Stage, page: Page): Promise<void> {
     assert.ok(tallest <= 34 && widest <= 1280, `a line is ${tallest} px, the page ${widest} px`);
   }
   const badge = page.locator('.calls .result', { hasText: 'Blocked by carrier' });
-  assert.match((await badge.getAttribute('title')) ?? '', /A filter blocked|carrier’s filter/);
+  assert.match((await badge.getAttribute('title')) ?? '', /^A carrier blocked the call/);
   await page.locator('tr', { hasText: 'Machine · hung up' }).first().waitFor();
   await page.locator('tr', { hasText: 'No such number' }).getByText('+1 202 555 0134').waitFor();
   await page.setViewportSize({ width: 1280, height: 900 });
@@ -139,7 +139,7 @@ async function totals(page: Page): Promise<void> {
 async function download({ base }: Stage, page: Page): Promise<void> {
   await page.goto(`${base}/console#/calls?bot=sales`);
   await countRows(page, 1);
-  const path = await page.getByRole('link', { name: 'CSV' }).getAttribute('href');
+  const path = await page.getByRole('link', { name: 'Export CSV' }).getAttribute('href');
   const csv = await page.evaluate(`fetch('${path}').then((answer) => answer.text())`);
   const lines = String(csv).trimEnd().split('\r\n');
   assert.equal(lines.length, 2, 'a header and a call');
@@ -216,23 +216,38 @@ async function byKeyboard({ base }: Stage, page: Page): Promise<void> {
   await page.getByRole('heading', { name: 'Rules' }).waitFor();
   await page.goto(`${base}/console#/calls`);
   await page.locator('h1:focus').filter({ hasText: 'Calls' }).waitFor();
-  await page.getByRole('link', { name: 'CSV' }).waitFor();
-  for (const label of ['CSV', 'Dial']) {
+  await page.getByRole('link', { name: 'Export CSV' }).waitFor();
+  for (const label of ['Export CSV', 'Dial']) {
     await page.keyboard.press('Tab');
     assert.equal(await page.evaluate('document.activeElement.textContent'), label);
   }
   await page.keyboard.press('Tab');
+  await page.locator('[name="number"]:focus').waitFor();
+  await page.keyboard.press('Tab');
   await page.keyboard.press('ArrowDown');
   await page.waitForURL(/\?from=/);
   const focused = await page.evaluate('document.activeElement.labels[0].textContent');
-  assert.match(String(focused), /^Accepted/, 'the focus stays on the filter');
+  assert.match(String(focused), /^When/, 'the focus stays on the filter');
   say('filters work by keyboard alone');
 }
 
+/** A phone folds the filters behind a button, which says how many are set. */
 async function onPhone(page: Page): Promise<void> {
   await page.setViewportSize({ width: 390, height: 844 });
   await rows(page).first().waitFor();
   await fits(page);
   await accessible(page, 'calls on a phone');
+  const button = page.getByRole('button', { name: 'Filters (1)' });
+  await filter(page, 'result').waitFor({ state: 'hidden' });
+  await button.focus();
+  await page.keyboard.press('Enter');
+  assert.equal(await button.getAttribute('aria-expanded'), 'true');
+  await page.keyboard.press('Tab');
+  await page.locator('[name="period"]:focus').waitFor();
+  await filter(page, 'result').selectOption('busy');
+  await page.getByRole('button', { name: 'Filters (2)' }).waitFor();
+  await fits(page);
+  await accessible(page, 'unfolded filters on a phone');
+  await picture(page, 'calls-filters-open');
   await page.setViewportSize({ width: 1280, height: 900 });
 }

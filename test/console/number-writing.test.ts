@@ -5,9 +5,9 @@ import { getCountries, getExampleNumber, parsePhoneNumberFromString } from 'libp
 import { expect, test } from 'vitest';
 import { internationalFormats } from '../../src/lib/phone-numbers.ts';
 
-const { writeNumber } = (await import(
+const { writeCaller, writeNumber } = (await import(
   new URL('../../src/console/page/number-writing.js', import.meta.url).href
-)) as { readonly writeNumber: (text: string, formats: object) => string };
+)) as Record<'writeCaller' | 'writeNumber', (text: string, formats: object) => string>;
 const formats = internationalFormats();
 const write = (text: string) => writeNumber(text, formats);
 
@@ -49,4 +49,17 @@ test.each([
   '',
 ])('%s is left as it is', (text) => {
   expect(write(text)).toBe(text);
+});
+
+test.each([
+  ['15559876543', '1 555 987 6543'],
+  ['442079460123', '44 20 7946 0123'],
+  ['+15559876543', '+1 555 987 6543'],
+  // Perhaps a national number.
+  ['2025550110', '2025550110'],
+  ['02079460123', '02079460123'],
+  ["1'-alert(1)-'", "1'-alert(1)-'"],
+  ['', ''],
+])('the caller ID %s is written %s', (caller, written) => {
+  expect(writeCaller(caller, formats)).toBe(written);
 });

@@ -170,9 +170,8 @@ type AxeResults = {
 export async function accessible(page: Page, name: string): Promise<void> {
   await page.evaluate(axe.source);
   const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
-  const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
   assert.deepEqual(
-    serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+    violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html}`),
     [],
     `accessibility of ${name}`,
   );

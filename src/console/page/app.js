@@ -75,11 +75,17 @@ const liveWords = { connecting: 'Connecting', live: 'Live', away: 'Not connected
 
 function Frame({ children, current }) {
   const { app } = session.value;
+  const nav = useRef(null);
+  // A phone shows only some of the links.
+  useEffect(() => {
+    const link = nav.current?.querySelector('[aria-current]');
+    link?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [current]);
   return html`
     <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
     <header class="top">
       <a class="brand" href="#/">Offhook</a>
-      <nav aria-label="Pages">
+      <nav aria-label="Pages" ref=${nav}>
         ${visiblePages()
           .filter(({ under }) => under === undefined)
           .map(

@@ -1,9 +1,16 @@
 // The filters above the list of calls. Each change is a new address, so the browser's back button
 // leads to the view before.
 
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { gatewayNowMs } from './api.js';
-import { addressOf, daysOfPeriod, hasDays, periodOf, periods } from './calls-view.js';
+import {
+  addressOf,
+  countOfFolded,
+  daysOfPeriod,
+  hasDays,
+  periodOf,
+  periods,
+} from './calls-view.js';
 import { html } from './dom.js';
 import { amdWord } from './format.js';
 import { ownTimeZone } from './local-days.js';
@@ -14,15 +21,26 @@ export function openView({ cursor: _cursor, ...filters }) {
   location.hash = addressOf(filters);
 }
 
-/** @param bots the ids to offer, of bots that have calls */
-export function CallFilters({ view, bots }) {
+/**
+ * On a phone, a button unfolds all filters but the number.
+ *
+ * @param bots the ids to offer, of bots that have calls
+ * @param campaigns the names to offer
+ */
+export function CallFilters({ view, bots, campaigns }) {
+  const [isOpen, setOpen] = useState(false);
+  const folded = useId();
+  const count = countOfFolded(view);
   const change = (name) => (event) => openView({ ...view, [name]: event.target.value.trim() });
   return html`<form class="filters" aria-label="Filters" onSubmit=${(event) => event.preventDefault()}>
-    <${Period} view=${view} change=${change} />
     <${Typed} className="find" label="Number or call id" name="number" view=${view} change=${(event) => find(event.target.value.trim(), view)} placeholder="+12025550110" />
+    <button type="button" class="fold" aria-expanded=${isOpen} aria-controls=${folded} onClick=${() => setOpen(!isOpen)}>Filters${count > 0 && ` (${count})`}</button>
+    <div id=${folded} class=${`folded ${isOpen ? 'open' : ''}`}>
+    <${Period} view=${view} change=${change} />
     <${Typed} label="Bot" name="bot" view=${view} change=${change('bot')} list="bots" />
     <datalist id="bots">${bots.map((bot) => html`<option value=${bot} />`)}</datalist>
-    <${Typed} label="Campaign" name="campaign" view=${view} change=${change('campaign')} />
+    <${Typed} label="Campaign" name="campaign" view=${view} change=${change('campaign')} list="campaigns" />
+    <datalist id="campaigns">${campaigns.map((campaign) => html`<option value=${campaign} />`)}</datalist>
     <label><span>Picked up</span><select name="verdict" value=${view.verdict ?? ''} onChange=${change('verdict')}>
       <option value="">any</option>
       ${filters.verdict.map((value) => html`<option value=${value}>${amdWord(value)}</option>`)}
@@ -35,6 +53,7 @@ export function CallFilters({ view, bots }) {
         </optgroup>`,
       )}
     </select></label>
+    </div>
   </form>`;
 }
 
@@ -62,8 +81,15 @@ function Period({ view, change }) {
     return openView({ ...others, zone, ...daysOfPeriod(name, zone, gatewayNowMs()) });
   };
   const period = periodOf(view, gatewayNowMs());
+  // A first day after the last one moves it, and the other way round.
+  const changeDay = (name, other) => (event) => {
+    const day = event.target.value;
+    const [first, last] = name === 'from' ? [day, view[other]] : [view[other], day];
+    const isCrossed = day !== '' && first > last;
+    openView({ ...view, [name]: day, ...(isCrossed ? { [other]: day } : {}) });
+  };
   return html`
-    <label><span>Accepted</span><select name="period" value=${period} onChange=${choose}>
+    <label><span>When</span><select name="period" value=${period} onChange=${choose}>
       <option value="any">at any time</option>
       ${Object.entries(periods).map(([name, [words]]) => html`<option value=${name}>${words.toLowerCase()}</option>`)}
       ${(period === 'any' || period === 'days') && html`<option value="days">days…</option>`}
@@ -71,8 +97,8 @@ function Period({ view, change }) {
     ${
       hasDays(view) &&
       html`
-        <${Typed} label="From" name="from" type="date" view=${view} change=${change('from')} />
-        <${Typed} label="To" name="to" type="date" view=${view} change=${change('to')} />
+        <${Typed} label="From" name="from" type="date" view=${view} change=${changeDay('from', 'to')} />
+        <${Typed} label="To" name="to" type="date" view=${view} change=${changeDay('to', 'from')} />
         <label class="zone"><span>Time zone</span><select name="zone" value=${zone} onChange=${change('zone')}>
           ${zones(zone).map((name) => html`<option value=${name}>${name}</option>`)}
         </select></label>`

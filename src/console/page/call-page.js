@@ -7,8 +7,9 @@ import { detectionModeWords, faultWords, reasonCodeWords, wordOf } from './code-
 import { Coded } from './coded.js';
 import { html } from './dom.js';
 import { fullTime, numberOf } from './format.js';
+import { lastList } from './last-list.js';
 import { Lasting, Title, Trouble } from './parts.js';
-import { phoneNumber } from './phone-numbers.js';
+import { callerNumber, phoneNumber } from './phone-numbers.js';
 import { createPlayback } from './playback.js';
 import { useReading } from './reading.js';
 import { recordingClock } from './recording-clock.js';
@@ -38,7 +39,7 @@ export function CallPage({ id: callId }) {
   const clock = recordingClock(call, metadata);
   const rows = rowsOf({ call, notifications, capture });
   return html`
-    <p class="back"><a href="#/calls">← All calls</a></p>
+    <p class="back"><a href=${lastList()}>← ${lastList() === '#/calls' ? 'All calls' : 'The calls before'}</a></p>
     <${Head} call=${call} />
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     <${Story} call=${call} />
@@ -133,7 +134,7 @@ function Head({ call }) {
     <div class="bar" ref=${bar}>
       <${Title}>${phoneNumber(numberOf(call.target))}</${Title}>
       <${ResultBadge} call=${call} isAnnounced />
-      <span class="grow"></span>
+      <span class="grow line"></span>
       <a class="button" href=${`${files}/export.json`} download>Export JSON</a>
       <a class="button" href=${`${files}/sip.pcap`} download>Export pcap</a>
       ${!hasEnded && html`<button type="button" class="danger" disabled=${isEnding} onClick=${hangUp}>${call.answeredAt ? 'Hang up' : 'Cancel'}</button>`}
@@ -143,7 +144,7 @@ function Head({ call }) {
 
 /** What happened, in sentences. */
 function Story({ call }) {
-  return html`<p class="story">${storyOf(call).map(
+  return html`<p class="story">${storyOf(call, phoneNumber).map(
     ({ text, code }) => html`<${Coded} text=${text} code=${code} /> `,
   )}</p>`;
 }
@@ -162,7 +163,7 @@ function Facts({ call }) {
     ['Retry after', call.retryAfterS !== undefined ? `${call.retryAfterS} s` : undefined],
     ['Reached', call.connectedIdentity && phoneNumber(call.connectedIdentity)],
     ['Position in the queue', call.queuePosition],
-    ['From', phoneNumber(call.caller)],
+    ['From', callerNumber(call.caller)],
     ['Bot', call.botId],
     ['Trunk', call.trunk],
     [

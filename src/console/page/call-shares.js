@@ -3,19 +3,28 @@
 import { html } from './dom.js';
 import { change, shareOf } from './hours.js';
 
+/** Less of the first one is worse, and more of the others. */
 export const shares = [
-  { name: 'Answer rate', of: ({ answered, accepted }) => shareOf(answered, accepted) },
+  {
+    name: 'Answer rate',
+    isGood: true,
+    of: ({ answered, accepted }) => shareOf(answered, accepted),
+  },
   { name: 'Short calls', of: ({ short, answered }) => shareOf(short, answered) },
   { name: 'Blocked', of: ({ blocked, accepted }) => shareOf(blocked, accepted) },
 ];
 
+/** A share that is worse by as much stands out. */
+const worseBy = 0.02;
+
 /** One cell for each share, with its difference to the share of the counts before, if any. */
 export function ShareCells({ counts, before }) {
-  return shares.map(({ name, of }) => {
+  return shares.map(({ name, of, isGood }) => {
     const [value, earlier] = [of(counts), before && of(before)];
     const difference = change(value, earlier, true);
     const isChanged = difference !== undefined && difference !== 'no change';
-    return html`<td key=${name} class="number" data-name=${name}><span>${exact(value)}${isChanged && html` <span class="faint" title=${`A week before: ${exact(earlier)}`}>${difference}</span>`}</span></td>`;
+    const isWorse = (value - earlier) * (isGood ? -1 : 1) > worseBy;
+    return html`<td key=${name} class="number" data-name=${name}><span>${exact(value)}${isChanged && html` <span class=${isWorse ? 'worse' : 'faint'} title=${`A week before: ${exact(earlier)}`}>${difference}</span>`}</span></td>`;
   });
 }
 

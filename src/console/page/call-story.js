@@ -1,6 +1,7 @@
 // Tells what happened in a call, in a few sentences: who answered and how sure that is, what was
 // done, and how it ended. Pure. A sentence says only what the call's data says.
 
+import { answererWords, hangUpWords, sentenceSoFar, unansweredSentence } from './call-sentences.js';
 import {
   amdReasonWords,
   missingWords,
@@ -9,16 +10,16 @@ import {
   streamReasonWords,
   wordOf,
 } from './code-words.js';
-import { duration, numberOf, plural, timeOf } from './format.js';
-import { ruleWords } from './rule-words.js';
+import { duration, numberOf, plural } from './format.js';
 
 /**
  * @param call as in `GET …/calls/{callId}`
+ * @param write formats a number for people
  * @returns sentences as `{ text, code }`. `code` is the API's code for what the sentence says, if
  * there is one
  */
-export function storyOf(call) {
-  const known = { call, end: last(call, 'completed', 'failed')?.data, amd: amdOf(call) };
+export function storyOf(call, write = (number) => number) {
+  const known = { call, write, end: last(call, 'completed', 'failed')?.data, amd: amdOf(call) };
   const sentences =
     call.answeredAt === undefined
       ? [...placing(known), gatewaysTried(known)]
@@ -35,52 +36,15 @@ const last = ({ timeline }, ...types) => timeline.findLast(({ type }) => types.i
 // ── Before the answer ───────────────────────────────────────────────────────────────────────────
 
 function placing({ call, end }) {
-  if (call.state === 'ended') return [unansweredWords(call, end ?? {})];
-  if (call.waitsFor !== undefined) {
-    const { rule, until } = call.waitsFor;
-    return [[`Held: ${wordOf(ruleWords, rule)}. It is checked again at ${timeOf(until)}.`, rule]];
-  }
-  if (call.state === 'ringing') return [['The phone rings.']];
-  if (call.state === 'dialing') return [['The call is being placed.']];
-  const place = call.queuePosition === undefined ? '' : `, as number ${call.queuePosition}`;
-  return [[`The call waits for its trunk${place}.`]];
-}
-
-const rang = ({ ringDurationInMS: ms }) => (ms > 0 ? ` after ringing for ${duration(ms)}` : '');
-
-/** What to say about calls that nobody answered. */
-const unanswered = {
-  busy: () => 'The line was busy.',
-  declined: (_call, end) =>
-    end.sipStatus === 607 ? 'The call was declined as unwanted.' : 'The call was declined.',
-  blocked: ({ block }) =>
-    `A carrier blocked the call${block?.by === undefined ? '' : `, ${block.by} by its own words`}.`,
-  'no-answer': (_call, end) => `Nobody answered${rang(end)}.`,
-  unavailable: () => 'The phone could not be reached.',
-  'invalid-number': () => 'The number does not exist, says the carrier.',
-  rejected: ({ fault, reason }) =>
-    fault === 'gateway'
-      ? `The carrier does not accept the trunk’s credentials (${reason}).`
-      : `${fault === 'callee' ? 'The phone' : 'The carrier'} refused the call (${reason}).`,
-  'carrier-failure': ({ reason }) => `The carrier did not place the call (${reason}).`,
-  'gateway-failure': ({ reason }) => `The gateway could not place the call: ${reason}.`,
-  cancelled: (call, end) =>
-    last(call, 'dialing') === undefined
-      ? 'The call was cancelled before it was placed.'
-      : `The call was cancelled${rang(end)}, before anybody answered.`,
-  expired: () => 'The call waited too long for its trunk and was not placed.',
-  'not-permitted': ({ rule, notBefore }) => {
-    const from = notBefore === undefined ? '' : ` It is permitted from ${timeOf(notBefore)}.`;
-    return `Not placed: ${wordOf(ruleWords, rule ?? 'a rule forbids it')}.${from}`;
-  },
-  unknown: ({ reason }) => `${reason}. It is not known whether a phone rang.`,
-};
-
-function unansweredWords(call, end) {
-  const { outcome = 'unknown', rule, sipStatus } = call;
-  const words = Object.hasOwn(unanswered, outcome) ? unanswered[outcome] : undefined;
-  const text = words?.(call, end) ?? `Not answered: ${wordOf(outcomeWords, outcome)}.`;
-  return [text, [outcome, rule, sipStatus].filter((code) => code !== undefined).join(' ')];
+  if (call.state !== 'ended') return [[sentenceSoFar(call), call.waitsFor?.rule]];
+  const { outcome = 'unknown', rule } = call;
+  const facts = {
+    ringMs: end?.ringDurationInMS,
+    wasDialled: last(call, 'dialing') !== undefined,
+  };
+  const sipStatus = call.sipStatus ?? end?.sipStatus;
+  const codes = [outcome, rule, call.sipStatus].filter((code) => code !== undefined);
+  return [[unansweredSentence({ ...call, sipStatus }, facts), codes.join(' ')]];
 }
 
 function gatewaysTried({ call, end }) {
@@ -95,12 +59,6 @@ const verdictEvents = [
   ...['amd_human_detected', 'amd_machine_detected', 'amd_no_speech_detected'],
   ...['amd_decision_timeout', 'amd_error'],
 ];
-
-const machines = {
-  'fax-tone': 'A fax machine answered',
-  'sit-tone': 'An announcement of the network answered',
-  'call-screening': 'A call screener answered',
-};
 
 function answerers({ call, amd }) {
   const verdicts = amd.filter(({ event }) => verdictEvents.includes(event));
@@ -128,9 +86,8 @@ function verdictSentence(amd, isLater) {
   const codes = `${amd.event} ${amd.reason}`;
   switch (amd.event) {
     case 'amd_human_detected':
-      return [then(`A person answered, recognised after ${evidence(amd, why)}.`), codes];
     case 'amd_machine_detected': {
-      const who = machines[amd.reason] ?? 'A machine answered';
+      const who = answererWords(amd.event, amd.reason);
       return [then(`${who}, recognised after ${evidence(amd, why)}.`), codes];
     }
     case 'amd_no_speech_detected':
@@ -232,11 +189,11 @@ function bot({ call }) {
   return [`${what}: ${streamReasonWords(reason)}.`, reason];
 }
 
-function transfer({ call }) {
+function transfer({ call, write }) {
   const event = call.timeline.findLast(({ type }) => type.startsWith('transfer-'));
   if (event === undefined) return undefined;
   const { to, outcome, durationMs } = event.data;
-  const agent = numberOf(to);
+  const agent = write(numberOf(to));
   switch (event.type) {
     case 'transfer-ringing':
       return [`The phone of ${agent} rings, for a transfer.`];
@@ -280,16 +237,15 @@ function ending({ call, end, amd }) {
   if (outcome === 'completed' && reasonCode === 'Gateway-disconnected')
     return [`The call reached its longest duration and was ended ${after}.`, reasonCode];
   if (outcome !== 'completed') return [`The gateway hung up ${after}.`, reasonCode];
-  return [`${whoHungUp(call, reasonCode, amd)} hung up ${after}.`, reasonCode];
+  return [`${whoHungUp(call, reasonCode, amd)} ${after}.`, reasonCode];
 }
 
+/** The page knows more than the words of the code: that it was a person, or the bot. */
 function whoHungUp(call, reasonCode, amd) {
-  if (reasonCode === 'Caller-disconnected') {
-    const wasPerson =
-      amd.some(({ event }) => event === 'amd_human_detected') &&
-      !amd.some(({ corrects }) => corrects !== undefined);
-    return wasPerson ? 'The person' : 'The far end';
-  }
-  const stopped = last(call, 'stream-stopped');
-  return stopped?.data.reason === 'bot-closed' ? 'The bot' : 'Our side';
+  const wasPerson =
+    amd.some(({ event }) => event === 'amd_human_detected') &&
+    !amd.some(({ corrects }) => corrects !== undefined);
+  if (reasonCode === 'Caller-disconnected' && wasPerson) return 'The person hung up';
+  const wasBot = last(call, 'stream-stopped')?.data.reason === 'bot-closed';
+  return reasonCode === 'Bot-disconnected' && wasBot ? 'The bot hung up' : hangUpWords(reasonCode);
 }

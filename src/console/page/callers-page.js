@@ -9,6 +9,7 @@ import { HourChart } from './hour-chart.js';
 import { written } from './hours.js';
 import { beginningOfDay, dayAt, daysLater, ownTimeZone } from './local-days.js';
 import { Empty, Title, Trouble } from './parts.js';
+import { callerNumber } from './phone-numbers.js';
 import { useReading } from './reading.js';
 
 const everyMs = 60_000;
@@ -72,7 +73,7 @@ function CallerRow({ row: { caller, days: known }, days }) {
   const counts = days.map((day) => byDay.get(day) ?? none);
   const [before, now] = [sumOf(counts.slice(0, week)), sumOf(counts.slice(week))];
   return html`<tr>
-    <th scope="row" class="broken">${caller}</th>
+    <th scope="row" class="broken">${callerNumber(caller)}</th>
     <td class="number" data-name="Calls">${written(now.accepted)}</td>
     <td class="number faint" data-name="Week before">${written(before.accepted)}</td>
     <${ShareCells} counts=${now} before=${before} />
@@ -86,5 +87,5 @@ function BlockedByDay({ caller, counts, days }) {
   const stated = names
     .map((name, index) => `${name} ${written(values[index], true)}`)
     .filter((_, index) => values[index] !== undefined);
-  return html`<td class="trend" data-name="Blocked by day"><${HourChart} values=${values} names=${names} isShare=${true} isClose=${true} label=${`Blocked calls of ${caller} by day: ${stated.join(', ')}`} /></td>`;
+  return html`<td class="trend" data-name="Blocked by day"><${HourChart} values=${values} names=${names} isShare=${true} isClose=${true} label=${`Blocked calls of ${callerNumber(caller)} by day: ${stated.join(', ')}`} /></td>`;
 }

@@ -9,9 +9,10 @@ import { DialForm } from './dial-form.js';
 import { html } from './dom.js';
 import { whileVisible } from './events-watch.js';
 import { fullTime, numberOf, timeOf } from './format.js';
+import { rememberList } from './last-list.js';
 import { ownTimeZone } from './local-days.js';
 import { Empty, Lasting, Title, Trouble } from './parts.js';
-import { phoneNumber } from './phone-numbers.js';
+import { callerNumber, phoneNumber } from './phone-numbers.js';
 import { useReading } from './reading.js';
 import { ResultBadge } from './result-badge.js';
 
@@ -22,6 +23,7 @@ const shortestPauseMs = 1_000;
 /** @param query the filters, as in the address after `?` */
 export function CallsPage({ query }) {
   const view = readView(query);
+  rememberList(addressOf(view));
   const [isDialing, setDialing] = useState(false);
   const { value: page, error, again } = useCalls(view);
   const totals = useTotals(view);
@@ -31,11 +33,11 @@ export function CallsPage({ query }) {
       <${Title}>Calls</${Title}>
       <${CallTotals} view=${view} totals=${totals} />
       <span class="grow"></span>
-      ${isFiltered(view) && html`<button type="button" class="plain" onClick=${() => openView({})}>Clear filters</button>`}
-      ${page && page.calls.length > 0 && html`<a class="button" href=${csvAddress(view)} download="calls.csv">CSV</a>`}
+      ${isFiltered(view) && html`<button type="button" class="plain" onClick=${() => openView({})}>Clear filters</button><${LinkCopy} />`}
+      ${page && page.calls.length > 0 && html`<a class="button" href=${csvAddress(view)} download="calls.csv">Export CSV</a>`}
       <button type="button" class="primary" onClick=${() => setDialing(true)}>Dial</button>
     </div>
-    <${CallFilters} view=${view} bots=${bots} />
+    <${CallFilters} view=${view} bots=${bots} campaigns=${campaignsOf(page)} />
     ${isDialing && html`<${DialForm} onClose=${() => setDialing(false)} />`}
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${view.zone !== undefined && view.zone !== ownTimeZone && html`<p class="faint">Times are those of ${view.zone}.</p>`}
@@ -43,6 +45,23 @@ export function CallsPage({ query }) {
     ${page && page.calls.length === 0 && html`<${NoCalls} view=${view} page=${page} />`}
     ${page && (view.cursor ?? page.nextCursor) !== undefined && html`<${Pager} view=${view} page=${page} />`}
   `;
+}
+
+/** The campaigns of the calls that are shown, by name. */
+const campaignsOf = (page) =>
+  [...new Set((page?.calls ?? []).map(({ campaign }) => campaign).filter(Boolean))].sort();
+
+/** Copies the address, for a colleague. Browsers permit it only over HTTPS and on loopback. */
+function LinkCopy() {
+  const [copied, setCopied] = useState('');
+  if (navigator.clipboard === undefined) return null;
+  const address = location.href;
+  const copy = () =>
+    navigator.clipboard.writeText(address).then(
+      () => setCopied(address),
+      () => undefined,
+    );
+  return html`<button type="button" onClick=${copy}>Copy link</button><span role="status" class="faint copied">${copied === address && 'Copied'}</span>`;
 }
 
 /** The whole list, not only this page of it. */
@@ -85,6 +104,7 @@ function CallTable({ calls, zone }) {
         <th scope="col">Accepted</th><th scope="col">To</th><th scope="col">Result</th>
         <th scope="col" class="number rang">Rang</th><th scope="col" class="number talked">Talked</th>
         <th scope="col" class="from">From</th><th scope="col" class="bot">Bot</th>
+        <th scope="col" class="campaign">Campaign</th>
       </tr>
     </thead>
     <tbody>${calls.map((call) => html`<${CallRow} key=${call.callId} call=${call} zone=${zone} />`)}</tbody>
@@ -103,8 +123,9 @@ function CallRow({ call, zone }) {
     <td class="state"><${ResultBadge} call=${call} /></td>
     <td class="number rang"><${Lasting} from=${ringingAt} to=${answeredAt ?? endedAt} /></td>
     <td class="number talked"><${Lasting} from=${answeredAt} to=${endedAt} /></td>
-    <td class="from">${phoneNumber(call.caller)}</td>
+    <td class="from">${callerNumber(call.caller)}</td>
     <td class="bot">${call.botId}</td>
+    <td class="campaign">${call.campaign}</td>
   </tr>`;
 }
 

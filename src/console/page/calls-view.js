@@ -41,6 +41,16 @@ export const hasDays = ({ from, to }) => from !== undefined || to !== undefined;
 /** Whether the view has filters, apart from its place in the list. */
 export const isFiltered = ({ cursor, ...others }) => Object.keys(others).length > 0;
 
+/** How many filters a phone folds: all but the number. Days are one filter. */
+export const countOfFolded = ({
+  from,
+  to,
+  zone: _zone,
+  number: _number,
+  cursor: _cursor,
+  ...others
+}) => Object.keys(others).length + (hasDays({ from, to }) ? 1 : 0);
+
 /** Writes the address of a view. Absent and empty filters are left out. */
 export function addressOf(view) {
   const names = Object.keys(checks).filter((name) => (view[name] ?? '') !== '');

@@ -41,9 +41,13 @@ export function notificationWords(notification, isFirst = true) {
   };
 }
 
+/** Shown with a tenth of a second, such a time would be 0.0 s. */
+const atOnceMs = 50;
+
 function deliveredWords({ state, attempts, replays, createdAt, deliveredAt }) {
-  const took = duration(Math.max(0, Date.parse(deliveredAt) - Date.parse(createdAt)));
-  const by = replays.length > 0 ? 'when it was sent again' : `${took} after the event`;
+  const ms = Date.parse(deliveredAt) - Date.parse(createdAt);
+  const took = ms < atOnceMs ? 'at once' : `${duration(ms)} after the event`;
+  const by = replays.length > 0 ? 'when it was sent again' : took;
   const tries = attempts.length > 1 ? `, at attempt ${attempts.length}` : '';
   return { text: `delivered ${by}${tries}`, code: state, tone: 'good' };
 }

@@ -6,10 +6,11 @@ import { api, gatewayNowMs } from './api.js';
 import { addressOf } from './calls-view.js';
 import { amdReasonWords } from './code-words.js';
 import { html } from './dom.js';
-import { amdWord, duration, plural, timeOf } from './format.js';
+import { amdWord, capitalised, duration, plural, timeOf } from './format.js';
 import { dayAt, daysLater, ownTimeZone } from './local-days.js';
 import { Empty, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
+import { resultName } from './words.js';
 
 const secondsBin = (ms) =>
   ms >= 10_000 ? '10 s and more' : `${Math.floor(ms / 1_000)} to ${Math.floor(ms / 1_000) + 1} s`;
@@ -17,25 +18,36 @@ const confidenceBin = (value) => {
   const low = Math.min(9, Math.floor(value * 10)) * 10;
   return `${low} to ${low + 10} %`;
 };
-const changed = ({ event, final }) =>
-  event === final ? undefined : `${amdWord(event)}, then ${amdWord(final)}`;
+/** E.g. `Short greeting`. */
+const reasonName = (reason = '') => capitalised(reason.replaceAll('-', ' '));
+const outcomeName = (outcome) => (outcome === undefined ? 'Not ended yet' : resultName(outcome));
 
 /**
  * The charts, by their names in the address. `of` returns the bar to which a verdict belongs, or
- * undefined if it belongs to none. `explain` says what a bar means. `filter` returns the filter of
- * the list of calls, if it has one.
+ * undefined if it belongs to none. `name` returns the bar's name. Default: the bar. `explain` says
+ * what a bar means. `filter` returns the filter of the list of calls, if it has one.
  */
 const charts = {
-  first: { title: 'First verdict', of: ({ event }) => amdWord(event) },
+  first: {
+    title: 'First verdict',
+    of: ({ event }) => event,
+    name: ({ event }) => amdWord(event),
+  },
   final: {
     title: 'Final verdict',
-    of: ({ final }) => amdWord(final),
+    of: ({ final }) => final,
+    name: ({ final }) => amdWord(final),
     filter: ({ final }) => ({ verdict: final }),
   },
-  changed: { title: 'Corrected verdicts', of: changed },
+  changed: {
+    title: 'Corrected verdicts',
+    of: ({ event, final }) => (event === final ? undefined : `${event} ${final}`),
+    name: ({ event, final }) => `${amdWord(event)}, then ${amdWord(final)}`,
+  },
   reason: {
     title: 'Reason of the first verdict',
     of: ({ reason }) => reason,
+    name: ({ reason }) => reasonName(reason),
     explain: amdReasonWords,
   },
   time: {
@@ -50,7 +62,8 @@ const charts = {
   },
   outcome: {
     title: 'Outcomes of these calls',
-    of: ({ outcome }) => outcome ?? 'not ended yet',
+    of: ({ outcome }) => outcome ?? 'none',
+    name: ({ outcome }) => outcomeName(outcome),
     filter: ({ outcome }) => outcome && { result: outcome },
   },
 };
@@ -85,6 +98,8 @@ function barsOf({ of, isOrdered }, verdicts) {
     : entries.sort(([, a], [, b]) => b.length - a.length);
 }
 
+const nameOf = ({ name }, bar, [call]) => (name && call ? name(call) : bar);
+
 /** Screen readers read this as a table, but it's drawn as bars. */
 function Bars({ name, chart, verdicts }) {
   const bars = barsOf(chart, verdicts);
@@ -96,7 +111,7 @@ function Bars({ name, chart, verdicts }) {
       const address = addressOfBar(name, chart, bar, calls[0]);
       return html`<tr key=${bar} onClick=${() => {
         location.hash = address;
-      }}><th scope="row"><a href=${address} title=${chart.explain?.(calls[0])} onClick=${(event) => event.stopPropagation()}>${bar}</a></th><td class="number">${calls.length}</td><td class="number faint">${Math.round((calls.length / all) * 100)} %</td>
+      }}><th scope="row"><a href=${address} title=${chart.explain?.(calls[0])} onClick=${(event) => event.stopPropagation()}>${nameOf(chart, bar, calls)}</a></th><td class="number">${calls.length}</td><td class="number faint">${Math.round((calls.length / all) * 100)} %</td>
         <td class="drawn" aria-hidden="true"><span style=${{ width: `${(calls.length / most) * 100}%` }}></span></td></tr>`;
     })}</tbody></table>`;
 }
@@ -115,7 +130,7 @@ const mostRows = 200;
 function CallsOfBar({ chart, bar, verdicts }) {
   const calls = verdicts.filter((verdict) => chart.of(verdict) === bar);
   return html`<p class="back"><a href="#/detection">← All of detection</a></p>
-    <h2 class="of-bar">${chart.title}: ${bar}, ${plural(calls.length, 'call')}${calls.length > mostRows ? `, of which these are ${mostRows}` : ''}</h2>
+    <h2 class="of-bar">${chart.title}: ${nameOf(chart, bar, calls)}, ${plural(calls.length, 'call')}${calls.length > mostRows ? `, of which these are ${mostRows}` : ''}</h2>
     ${calls.length === 0 ? html`<${Empty} title="No such call in the last day." />` : html`<${VerdictTable} verdicts=${calls.slice(0, mostRows)} />`}`;
 }
 
@@ -136,9 +151,9 @@ function VerdictTable({ verdicts }) {
         <td data-name="Call">${isOwn ? html`<a href=${`#/calls/${callId}`}>${callId.slice(5, 13)}</a>` : html`<span class="faint">of another account</span>`}</td>
         <td data-name="First verdict">${amdWord(event)}</td>
         <td data-name="Final verdict">${final === event ? html`<span class="faint">the same</span>` : html`<b>${amdWord(final)}</b>`}</td>
-        <td data-name="Reason" title=${amdReasonWords({ event, reason, elapsedMs })}>${reason}</td>
+        <td data-name="Reason" title=${amdReasonWords({ event, reason, elapsedMs })}>${reasonName(reason)}</td>
         <td class="number" data-name="After">${duration(elapsedMs)}</td>
         <td class="number" data-name="Confidence">${confidence === undefined ? '' : `${Math.round(confidence * 100)} %`}</td>
-        <td data-name="Outcome">${outcome ?? ''}</td></tr>`,
+        <td data-name="Outcome">${outcomeName(outcome)}</td></tr>`,
     )}</tbody></table>`;
 }

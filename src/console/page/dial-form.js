@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, session } from './api.js';
+import { detectionModeWords } from './code-words.js';
 import { mayHavePlaced, settle, unansweredBefore } from './dial-attempts.js';
 import { html } from './dom.js';
 import { numberOf } from './format.js';
@@ -132,7 +133,7 @@ function Fields({ typed, wrong, bots, sandbox }) {
     ${field('botId', { required: true, list: 'bots' })}
     <datalist id="bots">${bots.filter((bot) => bot !== '*').map((bot) => html`<option value=${bot}></option>`)}</datalist>
     <label><span>${names.machineDetection}</span>
-      <select name="machineDetection" value=${typed.machineDetection}><option value="detect">detect</option><option value="disconnect">disconnect: hang up on a machine</option><option value="disabled">disabled</option></select></label>
+      <select name="machineDetection" value=${typed.machineDetection}>${Object.entries(detectionModeWords).map(([mode, words]) => html`<option value=${mode}>${words}</option>`)}</select></label>
     ${field('notifyurl', { type: 'url', placeholder: 'empty: no notifications' })}
     <details>
       <summary>Trunk, bot audio, connecting</summary>

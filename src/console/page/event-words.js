@@ -15,7 +15,7 @@ import {
   streamReasonWords,
   wordOf,
 } from './code-words.js';
-import { amdWord, duration, numberOf } from './format.js';
+import { amdWord, duration, notificationName, numberOf } from './format.js';
 
 export const eventNames = {
   queued: 'Accepted',
@@ -45,6 +45,12 @@ export const eventNames = {
   completed: 'Call over',
   failed: 'Not answered',
 };
+
+/** Names a notification as the timeline names its event. */
+export function notificationWord(body) {
+  const name = notificationName(body);
+  return /^amd_/.test(name) ? amdWord(name) : eventName(name);
+}
 
 export const eventName = (type) => (Object.hasOwn(eventNames, type) ? eventNames[type] : type);
 

@@ -89,5 +89,7 @@ export const numberOf = (target) => target.replace(/^(tel|sips?):/, '');
 export const plural = (count, one, many = `${one}s`) =>
   `${count.toLocaleString()} ${count === 1 ? one : many}`;
 
+export const capitalised = (words) => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
+
 /** Estimates a label's width in the waveform. The estimate may be a pixel or two too large. */
 export const labelPixels = (text) => text.length * 7 + 12;

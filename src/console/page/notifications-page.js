@@ -2,18 +2,16 @@
 
 import { useState } from 'preact/hooks';
 import { api } from './api.js';
+import { deliveryFailureWords, wordOf } from './code-words.js';
+import { Coded } from './coded.js';
 import { html } from './dom.js';
+import { notificationWord } from './event-words.js';
 import { fullTime, notificationName, plural, timeOf } from './format.js';
 import { Empty, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
 import { ReceiverTable } from './receivers.js';
 
 const everyMs = 5_000;
-const failureWords = {
-  expired: 'not accepted in 24 hours',
-  gone: 'refused permanently (410)',
-  forbidden: 'address not allowed',
-};
 
 export function NotificationsPage() {
   return html`<div class="bar"><${Title}>Notifications</${Title}></div><${Receivers} /><${DeadLetters} />`;
@@ -68,7 +66,7 @@ function DeadLetters() {
     ${
       value?.notifications.length > 0 &&
       html`<table class="stack" aria-labelledby="dead">
-      <thead><tr><th scope="col">Given up</th><th scope="col">Call</th><th scope="col">Status</th><th scope="col">Why</th><th scope="col">Last answer</th><th scope="col" class="number">Attempts</th><th scope="col"><span class="hidden">Replay</span></th></tr></thead>
+      <thead><tr><th scope="col">Given up</th><th scope="col">Call</th><th scope="col">Notification</th><th scope="col">Why</th><th scope="col">Last answer</th><th scope="col" class="number">Attempts</th><th scope="col"><span class="hidden">Replay</span></th></tr></thead>
       <tbody>${value.notifications.map((letter) => html`<${Letter} key=${letter.eventId} letter=${letter} changed=${again} />`)}</tbody>
     </table>`
     }
@@ -96,8 +94,8 @@ function Letter({ letter, changed }) {
   return html`<tr>
     <td data-name="Given up" title=${fullTime(letter.failedAt)}>${timeOf(letter.failedAt)}</td>
     <td data-name="Call"><a href=${`#/calls/${letter.callId}`}>${letter.callId.slice(5, 13)}</a></td>
-    <td data-name="Status">${notificationName(letter.body ?? {})}</td>
-    <td data-name="Why">${failureWords[letter.failure] ?? letter.failure}</td>
+    <td data-name="Notification"><${Coded} text=${notificationWord(letter.body ?? {})} code=${notificationName(letter.body ?? {})} /></td>
+    <td data-name="Why"><${Coded} text=${wordOf(deliveryFailureWords, letter.failure)} code=${letter.failure} /></td>
     <td data-name="Last answer">${[letter.lastStatus, letter.lastError].filter(Boolean).join(' ')}</td>
     <td class="number" data-name="Attempts">${letter.attempts}</td>
     <td class="act"><button type="button" onClick=${replay} aria-label=${`Send again: ${letter.body?.status ?? 'notification'} of call ${letter.callId.slice(5, 13)}`}>Send again</button> <span role="status">${message}</span></td>

@@ -22,6 +22,18 @@ export function writeNumber(text, formats) {
   return text;
 }
 
+/** National numbers have fewer digits, or begin with 0, in nearly all countries. */
+const fewestInternationalDigits = 11;
+
+/**
+ * Groups a caller ID, which may come without `+`. It then stays without it, because we can't be
+ * certain that the number begins with a calling code.
+ */
+export function writeCaller(text, formats) {
+  const isBare = /^\d+$/.test(text) && text.length >= fewestInternationalDigits;
+  return isBare ? writeNumber(`+${text}`, formats).slice(1) : writeNumber(text, formats);
+}
+
 function grouped(national, formats) {
   for (const [pattern, groups, leading = ''] of formats) {
     const isWhole = new RegExp(`^(?:${pattern})$`).test(national);

@@ -2,6 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import { api, gatewayNowMs } from './api.js';
+import { connectionWords, httpStatusWords } from './code-words.js';
+import { Coded } from './coded.js';
 import { html } from './dom.js';
 import { fullTime, plural, timeOf } from './format.js';
 
@@ -38,12 +40,15 @@ function Receiver({ receiver, again }) {
     <th scope="row"><span>${origin} <span class="detail faint">${appId}</span></span></th>
     <td data-name="Failing since" title=${fullTime(failingSince)}>${timeOf(failingSince)}</td>
     <td class="number" data-name="Failures">${failures}</td>
-    <td data-name="Last error" class="error">${lastError ?? ''}</td>
+    <td data-name="Last error" class="error">${lastError && html`<${Coded} text=${errorWords(lastError)} code=${lastError} />`}</td>
     <td class="number" data-name="Waiting">${waitingWords(waitingCalls)}</td>
     <td data-name="Next try">${nextWords(nextAttemptAt)}</td>
     <td class="act"><span role="status" class="faint">${message}</span> ${waitingCalls > 0 && html`<button type="button" onClick=${tryNow} aria-label=${`Try now: ${origin}`}>Try now</button>`}</td>
   </tr>`;
 }
+
+const errorWords = (error) =>
+  /^\d{3}$/.test(error) ? httpStatusWords(Number(error)) : connectionWords(error);
 
 function nextWords(at) {
   if (at === undefined) return '';

@@ -1,8 +1,8 @@
 // Builds the rows of a call's timeline from SIP messages, events, notifications and notes.
 
 import { deliveryHistory, notificationWords } from './delivery-words.js';
-import { eventName, eventWords } from './event-words.js';
-import { amdWord, duration, notificationName } from './format.js';
+import { eventWords, notificationWord } from './event-words.js';
+import { duration, notificationName } from './format.js';
 
 /** The kinds of rows with their names. Rows that have the same time are sorted in this order. */
 export const kinds = {
@@ -73,14 +73,13 @@ function notificationRows(notifications) {
   return notifications.map((notification) => {
     const { eventId, sequence, createdAt, body } = notification;
     const { text, code, tone } = notificationWords(notification, notification === first);
-    const name = notificationName(body);
     return {
       key: `notification-${eventId}`,
       rank: sequence,
       kind: 'notification',
       at: createdAt,
-      label: /^amd_/.test(name) ? amdWord(name) : eventName(name),
-      code: name,
+      label: notificationWord(body),
+      code: notificationName(body),
       ...{ note: text, noteCode: code, tone },
       parts: deliveryHistory(notification),
       detail: () => JSON.stringify(body, null, 2),

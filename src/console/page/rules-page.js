@@ -208,7 +208,7 @@ function NumberCheck({ ruleSets }) {
     <form class="fields" onSubmit=${check}>
       <label><span>Number</span><input name="number" required list="sandbox-numbers" placeholder="+12025550110" autocomplete="off" spellcheck=${false} /></label>
       <datalist id="sandbox-numbers">${sandbox.map(({ number, name }) => html`<option value=${number} label=${name}></option>`)}</datalist>
-      <label><span>Rule set</span><select name="rules"><option value="">default</option>${ruleSets.filter(({ name }) => name !== 'default').map(({ name }) => html`<option value=${name}>${name}</option>`)}</select></label>
+      <label><span>Rule set</span><select name="rules"><option value="">${ruleSets.some(({ name }) => name === 'default') ? 'default' : 'none'}</option>${ruleSets.filter(({ name }) => name !== 'default').map(({ name }) => html`<option value=${name}>${name}</option>`)}</select></label>
       <label><span>Time zone</span><input name="timeZone" placeholder="empty: as the number says" autocomplete="off" spellcheck=${false} /></label>
       <button type="submit">Check</button>
     </form>

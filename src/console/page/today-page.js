@@ -6,7 +6,7 @@ import { api, gatewayNowMs, session } from './api.js';
 import { addressOf, daysOfPeriod } from './calls-view.js';
 import { html } from './dom.js';
 import { whileVisible } from './events-watch.js';
-import { fullTime, plural, timeOf } from './format.js';
+import { capitalised, fullTime, plural, timeOf } from './format.js';
 import { HourChart, hoveredHour } from './hour-chart.js';
 import {
   change,
@@ -123,7 +123,7 @@ const todayAddress = (view) =>
 function Refused({ total: { accepted, outcomes } }) {
   const { blocked = 0, 'not-permitted': refused = 0 } = outcomes;
   return html`<p class="faint legend-line">
-    Carriers blocked ${plural(blocked, 'call')}${accepted > 0 && blocked > 0 && ` (${written(shareOf(blocked, accepted), true)})`}: <a href="#/callers">by caller ID</a>.
+    Carriers blocked ${plural(blocked, 'call')}${accepted > 0 && blocked > 0 && ` (${written(shareOf(blocked, accepted), true)})`}: <a href="#/callers">by caller ID</a>.${' '}
     ${refused > 0 && html`Rules refused <a href=${todayAddress({ result: 'not-permitted' })}>${plural(refused, 'call')}</a>.`}</p>`;
 }
 
@@ -170,7 +170,7 @@ function HeldTable({ held }) {
     <thead><tr><th scope="col">Rule</th><th scope="col" class="number">Waiting calls</th><th scope="col">Next check</th></tr></thead>
     <tbody>${held.map(
       ({ rule, calls, nextAt }) => html`<tr key=${rule}>
-        <th scope="row">${ruleWord(rule)}</th>
+        <th scope="row">${capitalised(ruleWord(rule))}</th>
         <td class="number" data-name="Waiting calls"><a href="#/calls?result=queued">${calls.toLocaleString()}</a></td>
         <td data-name="Next check" title=${fullTime(nextAt)}>${timeOf(nextAt)}</td></tr>`,
     )}</tbody></table>`;

@@ -49,6 +49,12 @@ export const results = {
   'Not called': { 'not-permitted': 'Not permitted', cancelled: 'Cancelled' },
 };
 
+const resultNames = Object.assign({}, ...Object.values(results));
+
+/** The name of an outcome or a status. */
+export const resultName = (value) =>
+  Object.hasOwn(resultNames, value) ? resultNames[value] : value;
+
 export const suppressionReasonWords = {
   'opt-out': 'Opt-out',
   'do-not-call': 'Do not call',
