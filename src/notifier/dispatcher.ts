@@ -117,6 +117,7 @@ export type StoredNotifications = CallOfDay & {
 
 export class NotificationDispatcher {
   readonly #deps: DispatcherDeps;
+  readonly #rests: boolean;
   readonly #poller: Poller;
   readonly #gates: OriginGates;
   readonly #records: AttemptRecords;
@@ -132,6 +133,7 @@ export class NotificationDispatcher {
 
   constructor(deps: DispatcherDeps, options: DispatcherOptions = {}) {
     this.#deps = deps;
+    this.#rests = (options.maxRestMs ?? 0) > 0;
     this.#poller = new Poller({
       everyMs: options.pollMs ?? defaultPollMs,
       maxRestMs: options.maxRestMs ?? 0,
@@ -397,7 +399,7 @@ export class NotificationDispatcher {
 
   async #claimDue(): Promise<Found | 'nothing owed'> {
     const found = await this.#claim(true);
-    if (found !== 'nothing' || this.#queues.size > 0) return found;
+    if (!this.#rests || found !== 'nothing' || this.#queues.size > 0) return found;
     return (await this.#deps.store.owesAnything()) ? 'nothing' : 'nothing owed';
   }
 

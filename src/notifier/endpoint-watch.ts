@@ -103,6 +103,10 @@ export class EndpointWatch {
   async check(): Promise<boolean> {
     const { store, now } = this.#deps;
     await this.report();
+    if (!(await store.watchesAny())) {
+      this.#noteFailing([]);
+      return this.hasNews();
+    }
     const at = now();
     const due = await store.claim(at, {
       failures: this.#threshold.failures,
@@ -110,13 +114,17 @@ export class EndpointWatch {
     });
     for (const streak of due) await this.#alert(streak, at);
     const failing = await store.failing();
+    this.#noteFailing(failing);
+    return failing.length > 0 || (await store.watchesAny()) || this.hasNews();
+  }
+
+  #noteFailing(failing: Awaited<ReturnType<EndpointStore['failing']>>): void {
     this.#known = new Set(failing.map(keyOf));
     const byApp = new Map<string, number>();
     for (const { appId, alerted } of failing) {
       if (alerted) byApp.set(appId, (byApp.get(appId) ?? 0) + 1);
     }
     this.#deps.onFailing?.(byApp);
-    return failing.length > 0 || (await store.watchesAny()) || this.hasNews();
   }
 
   async report(): Promise<void> {

@@ -87,9 +87,14 @@ export class RecordingNotices {
   async send(): Promise<boolean> {
     const { pool, delivery, mayDeliver } = this.#deps;
     if (!mayDeliver()) return true;
+    if (!(await this.#isAnyPending())) return false;
     const { rows } = await pool.query<Claimed>({ ...claimStatement, values: [delivery.now()] });
     await Promise.all(rows.map((row) => this.#attempt(row)));
-    return (await pool.query(pendingStatement)).rowCount === 1;
+    return rows.length === 0 || (await this.#isAnyPending());
+  }
+
+  async #isAnyPending(): Promise<boolean> {
+    return (await this.#deps.pool.query(pendingStatement)).rowCount === 1;
   }
 
   async #attempt(row: Claimed): Promise<void> {
