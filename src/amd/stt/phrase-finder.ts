@@ -1,5 +1,5 @@
-// Finds a language's phrases in a transcript. Only exact matches count, because changing a single
-// word turns many of the phrases into something that people say.
+// Finds a language's phrases in a transcript. Changing a single word turns many of the phrases into
+// something that people say, so only exact matches count. In long phrases, one word may be wrong.
 
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
@@ -23,6 +23,19 @@ const gap = '(?:\\S+ ){0,6}?';
 /** Matches "… you today" or "… my dear". Any more words would be another sentence. */
 const ending = '(?:\\S+ ){0,3}$';
 const cuesNeeded = 2;
+/** A recogniser may well mishear a person's sentence as three words of a recording. */
+const cueWordsNeeded = 4;
+/** Shorter phrases become something else if one of their words is replaced. */
+const minMisheardWords = 7;
+/** Stands for another word, or for none. */
+const oneMisheard = '(?:\\S+ )?';
+/** People say the opposite of these phrases: "I can come to the phone". */
+const denials: ReadonlySet<string> = new Set(
+  'not cannot no nicht kein keine ne n pas no non nao nie ne не niet inte ei en'.split(' '),
+);
+// Placeholders for `#` and `*`, which consist of letters because everything else is removed.
+const digitWord = 'xdigitx';
+const anyWord = 'xanywordx';
 /** We only search the end of the text, because we've already searched the rest when it arrived. */
 const latestCharacters = 500;
 
@@ -59,42 +72,99 @@ function tablesOf(key: string): readonly Phrases[] {
 }
 
 function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
-  const all = (kind: Exclude<keyof Phrases, 'cues'>) =>
-    spoken.flatMap((table) => table[kind] ?? []);
-  const voicemail = patternOf(all('voicemail'));
-  const callScreening = patternOf(all('callScreening'));
-  const asksForHelp = patternOf(all('asksForHelp'), ending);
-  // A table's cues are only combined with each other.
-  const cues = spoken.map(({ cues: groups = [] }) => groups.map((group) => patternOf(group)));
-  const person = patternOf([...all('saidBesideCues'), ...all('asksForHelp')]);
-  const isRecorded = (text: string) =>
-    cues.some((groups) => groups.filter((group) => group.test(text)).length >= cuesNeeded) &&
-    !person.test(text);
+  const tables = spoken.map(createTableFinder);
   return {
     settling(transcript) {
       const text = searched(transcript);
+      const isStart = transcript.length <= latestCharacters;
       // This must be checked first, because call screeners say "after the tone" too, and a person
       // may still pick up.
-      if (callScreening.test(text)) return 'call-screening';
-      return voicemail.test(text) || isRecorded(text) ? 'voicemail-phrase' : undefined;
+      if (tables.some((table) => table.isCallScreening(text, isStart))) return 'call-screening';
+      const isVoicemail = tables.some((table) => table.isVoicemail(text, isStart));
+      return isVoicemail ? 'voicemail-phrase' : undefined;
     },
-    asksForHelp: (transcript) => asksForHelp.test(searched(transcript)),
+    asksForHelp(transcript) {
+      const text = searched(transcript);
+      return tables.some((table) => table.asksForHelp(text));
+    },
   };
+}
+
+type TableFinder = {
+  /** `isStart` means that the text begins with the first words of the call. */
+  isVoicemail(text: string, isStart: boolean): boolean;
+  isCallScreening(text: string, isStart: boolean): boolean;
+  asksForHelp(text: string): boolean;
+};
+
+function createTableFinder(table: Phrases): TableFinder {
+  const pattern = (phrases: readonly string[] = [], around: Around = {}) =>
+    patternOf(phrases, digitsOf(table), around);
+  const person = pattern([...(table.saidBesideCues ?? []), ...table.asksForHelp]);
+  const isPerson = (text: string) => person.test(text);
+  const settling = (kind: 'voicemail' | 'callScreening') => {
+    const exact = pattern(table[kind]);
+    const first = pattern(table[`${kind}First`], { before: '^' });
+    const misheard = pattern(table[kind].flatMap(misheardForms));
+    return (text: string, isStart: boolean) =>
+      exact.test(text) || (isStart && first.test(text)) || (misheard.test(text) && !isPerson(text));
+  };
+  const isVoicemail = settling('voicemail');
+  const cues = (table.cues ?? []).map((group) => pattern(group));
+  const isRecorded = (text: string) =>
+    areEnough(cues.map((cue) => cue.exec(text))) && !isPerson(text);
+  const asksForHelp = pattern(table.asksForHelp, { after: ending });
+  return {
+    isVoicemail: (text, isStart) => isVoicemail(text, isStart) || isRecorded(text),
+    isCallScreening: settling('callScreening'),
+    asksForHelp: (text) => asksForHelp.test(text),
+  };
+}
+
+function areEnough(matches: readonly (RegExpExecArray | null)[]): boolean {
+  const found = matches.flatMap((match) => (match === null ? [] : [match[0].trim()]));
+  return found.length >= cuesNeeded && found.join(' ').split(' ').length >= cueWordsNeeded;
 }
 
 function searched(transcript: string): string {
   return ` ${uncontracted(transcript.slice(-latestCharacters))} `;
 }
 
-function patternOf(phrases: readonly string[], after = ''): RegExp {
-  // This pattern never matches.
-  if (phrases.length === 0) return /(?!)/;
-  return new RegExp(` (?:${phrases.map(exactly).join('|')})${after}`);
+function digitsOf({ digits = [] }: Phrases): string {
+  return `(?:${['[0-9]', ...digits.map(uncontracted)].join('|')})`;
 }
 
-function exactly(phrase: string): string {
+type Around = { readonly before?: string; readonly after?: string };
+
+function patternOf(
+  phrases: readonly string[],
+  digits: string,
+  { before = '', after = '' }: Around,
+): RegExp {
+  // This pattern never matches.
+  if (phrases.length === 0) return /(?!)/;
+  const written = phrases.map((phrase) => exactly(phrase, digits)).join('|');
+  return new RegExp(`${before} (?:${written})${after}`);
+}
+
+function exactly(phrase: string, digits: string): string {
   return phrase
     .split('…')
-    .map((part) => `${uncontracted(part)} `)
-    .join(gap);
+    .map((part) => `${uncontracted(part.replaceAll('#', digitWord).replaceAll('*', anyWord))} `)
+    .join(gap)
+    .replaceAll(digitWord, digits)
+    .replaceAll(`${anyWord} `, oneMisheard);
+}
+
+/**
+ * Returns the forms of a long phrase in which one word was misheard or left out. It isn't the first
+ * word, the last word, or one that denies something.
+ */
+function misheardForms(phrase: string): string[] {
+  const words = uncontracted(phrase).split(' ');
+  if (/[…#]/.test(phrase) || words.length < minMisheardWords) return [];
+  return words.slice(1, -1).flatMap((word, index) => {
+    if (denials.has(word)) return [];
+    return [[...words.slice(0, index + 1), '*', ...words.slice(index + 2)].join(' ')];
+  });
 }

@@ -17,6 +17,12 @@ export type Phrases = {
   readonly voicemail: readonly string[];
   readonly callScreening: readonly string[];
   /**
+   * Phrases that count only as the first words of the call. A person who asks for a name or offers
+   * to take a message says hello, a name or a business first.
+   */
+  readonly voicemailFirst?: readonly string[];
+  readonly callScreeningFirst?: readonly string[];
+  /**
    * "How may I help you?" If nothing follows, a person is waiting for an answer, no matter how long
    * the greeting was.
    */
@@ -28,4 +34,6 @@ export type Phrases = {
   readonly cues?: readonly (readonly string[])[];
   /** Cues don't count beside these: the speaker is a person who answers for another, or asks. */
   readonly saidBesideCues?: readonly string[];
+  /** What `#` in a phrase may match, besides a digit. */
+  readonly digits?: readonly string[];
 };

@@ -1,7 +1,7 @@
 // The phrase lists by language. Feel free to edit them: src/amd/stt/phrases contains one file per
 // language. The lists contain what machines on the phone say (but people who pick up don't), and
 // the questions with which people offer help. Each line is a phrase as it's spoken. `…` stands for
-// up to six words. Case, accents and punctuation are ignored.
+// up to six words, and `#` for a digit or its name. Case, accents and punctuation are ignored.
 
 import type { Phrases } from './phrase-lists.ts';
 import { catalan } from './phrases/catalan.ts';
