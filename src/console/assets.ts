@@ -110,6 +110,9 @@ async function readOwn(name: string): Promise<Buffer> {
   return Buffer.from(/\.(js|css)$/.test(name) ? withoutComments(text) : text);
 }
 
+/** The module that the browser runs as soon as it has it. */
+const first = 'early.js';
+
 /** Not needed before the page's words are there. */
 const late: ReadonlySet<string> = new Set(Object.keys(scripts).map(libraryPath));
 
@@ -154,15 +157,21 @@ function importMap(base: string): string {
 
 /**
  * Returns the page, with preloads for all modules. Otherwise the browser couldn't request a module
- * until it had loaded the module that imports it.
+ * until it had loaded the module that imports it. The first module runs before all of them have
+ * come, because the gateway needs time for what it asks.
  */
 function buildPage(html: string, base: string, map: string, names: readonly string[]): string {
   const preloads = names
-    .filter((name) => name.endsWith('.js') && name !== 'app.js' && !late.has(name))
+    .filter((name) => name.endsWith('.js') && ![first, 'app.js'].includes(name) && !late.has(name))
     .map((name) => `<link rel="modulepreload" href="console/${base}${name}">`)
     .join('\n');
   return html
-    .replace('<!-- modules -->', () => `<script type="importmap">${map}</script>\n${preloads}`)
+    .replace(
+      '<!-- modules -->',
+      () =>
+        `<script type="importmap">${map}</script>\n<script type="module" async src="{{base}}${first}"></script>`,
+    )
+    .replace('<!-- preloads -->', () => preloads)
     .replaceAll('{{base}}', `console/${base}`);
 }
 

@@ -217,7 +217,8 @@ async function byKeyboard({ base }: Stage, page: Page): Promise<void> {
   await page.goto(`${base}/console#/calls`);
   await page.locator('h1:focus').filter({ hasText: 'Calls' }).waitFor();
   await page.getByRole('link', { name: 'Export CSV' }).waitFor();
-  for (const label of ['Export CSV', 'Dial']) {
+  await page.getByRole('link', { name: 'machines' }).waitFor();
+  for (const label of ['people', 'machines', 'Export CSV', 'Dial']) {
     await page.keyboard.press('Tab');
     assert.equal(await page.evaluate('document.activeElement.textContent'), label);
   }

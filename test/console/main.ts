@@ -121,6 +121,12 @@ async function signIn(page: Page, context: BrowserContext): Promise<void> {
       "performance.now() - performance.getEntriesByType('navigation')[0].responseStart",
     ),
   );
+  const sessionsAsked = Number(
+    await page.evaluate(
+      `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/console/session')).length`,
+    ),
+  );
+  assert.equal(sessionsAsked, 1, 'the early request is the only one');
   await page.getByRole('link', { name: 'Today', exact: true }).click();
   await page.locator('.figure canvas').nth(5).waitFor();
   // With the charts, these are all files.

@@ -3,6 +3,7 @@
 
 import { signal } from '@preact/signals';
 import { forgetAttempt, keyFor, mayHavePlaced, noteLost, noteRefused } from './dial-attempts.js';
+import { forgetEarly, takeEarly } from './early.js';
 
 /**
  * The response from `/console/session`. Null if nobody is signed in, and undefined until we know.
@@ -59,17 +60,20 @@ export async function ask(
       method === 'GET' ? 'The page tries again.' : 'It is not known whether this was done.';
     throw new Error(`The gateway cannot be reached. ${more}`);
   };
-  const response = await fetch(`console/${path}`, {
-    method,
-    headers: {
-      accept: 'application/json',
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(method === 'GET' ? {} : { 'x-console-token': session.value?.pageToken ?? '' }),
-      ...headers,
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(responseTimeoutMs),
-  }).catch(failUnreached);
+  const send = () =>
+    fetch(`console/${path}`, {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(method === 'GET' ? {} : { 'x-console-token': session.value?.pageToken ?? '' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(responseTimeoutMs),
+    });
+  const early = method === 'GET' ? await takeEarly(path) : undefined;
+  const response = early ?? (await send().catch(failUnreached));
   compareClocks(response);
   // If the request succeeded, we need the whole body. For an error, the status is enough.
   if (response.ok) return await read(response).catch(failUnreached);
@@ -79,6 +83,7 @@ export async function ask(
 }
 
 function endSession() {
+  forgetEarly();
   if (session.value)
     notice.value =
       'Your session has ended: you signed out elsewhere, it is eight hours old, or its app was revoked or got new credentials.';

@@ -76,10 +76,14 @@ const liveWords = { connecting: 'Connecting', live: 'Live', away: 'Not connected
 function Frame({ children, current }) {
   const { app } = session.value;
   const nav = useRef(null);
-  // A phone shows only some of the links.
+  // A phone shows only some of the links. `scrollIntoView` would also move the place at which the
+  // Tab key goes on.
   useEffect(() => {
     const link = nav.current?.querySelector('[aria-current]');
-    link?.scrollIntoView({ block: 'nearest', inline: 'center' });
+    if (!link) return;
+    const { clientWidth, offsetLeft } = nav.current;
+    const middle = link.offsetLeft - offsetLeft + link.offsetWidth / 2;
+    nav.current.scrollLeft = middle - clientWidth / 2;
   }, [current]);
   return html`
     <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>

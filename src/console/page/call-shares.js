@@ -14,8 +14,9 @@ export const shares = [
   { name: 'Blocked', of: ({ blocked, accepted }) => shareOf(blocked, accepted) },
 ];
 
-/** A share that is worse by as much stands out. */
+/** A share that is worse by as much stands out, if it is one of enough calls. */
 const worseBy = 0.02;
+const enoughCalls = 100;
 
 /** One cell for each share, with its difference to the share of the counts before, if any. */
 export function ShareCells({ counts, before }) {
@@ -23,7 +24,8 @@ export function ShareCells({ counts, before }) {
     const [value, earlier] = [of(counts), before && of(before)];
     const difference = change(value, earlier, true);
     const isChanged = difference !== undefined && difference !== 'no change';
-    const isWorse = (value - earlier) * (isGood ? -1 : 1) > worseBy;
+    const isKnown = Math.min(counts.accepted, before?.accepted ?? 0) >= enoughCalls;
+    const isWorse = isKnown && (value - earlier) * (isGood ? -1 : 1) > worseBy;
     return html`<td key=${name} class="number" data-name=${name}><span>${exact(value)}${isChanged && html` <span class=${isWorse ? 'worse' : 'faint'} title=${`A week before: ${exact(earlier)}`}>${difference}</span>`}</span></td>`;
   });
 }

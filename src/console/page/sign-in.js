@@ -3,6 +3,7 @@
 
 import { signal } from '@preact/signals';
 import { ask, notice, session } from './api.js';
+import { forgetEarly } from './early.js';
 
 /** Says why we couldn't find out who is signed in. Empty if we know. */
 export const failure = signal('');
@@ -57,6 +58,7 @@ async function readSession() {
 export async function followLink(token, insteadOf) {
   question.value = undefined;
   notice.value = '';
+  forgetEarly();
   try {
     const answer = await ask('session', {
       method: 'POST',

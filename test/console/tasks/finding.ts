@@ -18,7 +18,7 @@ type Summary = { readonly total: Readonly<Record<string, number>> };
 const summary = async (world: World, query: object, botId?: string) => {
   const path = botId === undefined ? 'calls' : `bot/${botId}/calls`;
   const search = new URLSearchParams(query as Record<string, string>);
-  return (await world.ask<Summary>(`${path}/summary?${search}`)).total;
+  return (await world.ask<Summary>(`${path}/summary?${search.toString()}`)).total;
 };
 
 export const finding: readonly Task[] = [

@@ -29,9 +29,7 @@ export const oneCall: readonly Task[] = [
     wish: 'What did detection say first and last in this call?',
     act: (user, { calls }) => openById(user, calls.screener),
     read: async (user) => {
-      const items = await user.page
-        .getByRole('region', { name: 'Detection' })
-        .getByRole('listitem');
+      const items = user.page.getByRole('region', { name: 'Detection' }).getByRole('listitem');
       const names = await items.locator('strong').allInnerTexts();
       return [names[0], names.at(-1)];
     },

@@ -90,7 +90,7 @@ export const operating: readonly Task[] = [
     expect: async (world) => {
       const { from } = days(-13);
       const { to } = days(0);
-      const path = `calls/callers?${new URLSearchParams({ from, to })}`;
+      const path = `calls/callers?${new URLSearchParams({ from, to }).toString()}`;
       const { callers } = await world.ask<{ readonly callers: readonly { caller: string }[] }>(
         path,
       );

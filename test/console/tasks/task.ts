@@ -48,7 +48,9 @@ export function dayName(day: number): string {
 export async function callsOf(world: World, query: object, botId?: string) {
   const path = botId === undefined ? 'calls' : `bot/${botId}/calls`;
   const search = new URLSearchParams({ limit: '200', ...query });
-  const { calls } = await world.ask<{ readonly calls: readonly Call[] }>(`${path}?${search}`);
+  const { calls } = await world.ask<{ readonly calls: readonly Call[] }>(
+    `${path}?${search.toString()}`,
+  );
   return calls;
 }
 

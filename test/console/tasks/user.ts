@@ -89,7 +89,9 @@ async function rowsOf(table: Locator): Promise<readonly Row[]> {
   return await Promise.all(
     rows.map(async (row) => {
       const cells = await row.locator(':scope > *').allInnerTexts();
-      return Object.fromEntries(cells.map((text, index) => [heads[index]?.trim(), seenIn(text)]));
+      return Object.fromEntries<string>(
+        cells.map((text, index) => [heads[index]?.trim() ?? '', seenIn(text)] as const),
+      );
     }),
   );
 }

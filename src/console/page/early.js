@@ -1,0 +1,37 @@
+// Asks for what the page is about to show while the browser still loads the other modules. This
+// module therefore comes first, and imports only what it needs to name the requests.
+
+import { dayOf } from './hours.js';
+
+/** The requests of the page that opens, as `ask` sends them. A link signs in first. */
+function pathsOf(place) {
+  if (place.startsWith('#token=')) return [];
+  const day = (weeks) =>
+    `api/public/calls/summary?${new URLSearchParams({ ...dayOf(Date.now(), weeks), quarters: true })}`;
+  if (place === '#/calls') return ['session', 'api/public/calls?limit=50'];
+  return ['', '#/', '#/today'].includes(place) ? ['session', day(0), day(1)] : ['session'];
+}
+
+/** Nobody waits longer than this for an early response. */
+const longestMs = 5_000;
+
+const send = (path) =>
+  fetch(`console/${path}`, {
+    headers: { accept: 'application/json' },
+    signal: AbortSignal.timeout(longestMs),
+  }).catch(() => undefined);
+
+const requests = new Map(pathsOf(location.hash).map((path) => [path, send(path)]));
+
+/** The responses are those of the session that the page began with. */
+export const forgetEarly = () => requests.clear();
+
+// By then the page has what it needs, or the response is too old for it.
+setTimeout(forgetEarly, longestMs);
+
+/** @returns the response, once. Undefined if there is no such request, or if it failed */
+export async function takeEarly(path) {
+  const request = requests.get(path);
+  requests.delete(path);
+  return await request;
+}
