@@ -4,6 +4,13 @@
 
 export const saidByPeople: Readonly<Record<string, readonly string[]>> = {
   en: [
+    'This is Mike, did you leave a message?',
+    "This is Mike's phone, he left it here, shall I leave a message for him?",
+    'I was either on the phone or asleep',
+    "He's not here right now, if you leave your name I'll tell him",
+    'Give me your name, number and address',
+    'Your call is important, so let me get my glasses',
+    "I'm not at my desk right now, can I call you back?",
     'Reception, please state your name',
     'Security desk, state your name and company',
     'My husband is the person at extension twelve, hold on',
@@ -82,6 +89,10 @@ export const saidByPeople: Readonly<Record<string, readonly string[]>> = {
     'Please continue to hold, she is on her way',
   ],
   de: [
+    'Sie haben die falsche Nummer gewählt',
+    'Ihr Anruf kommt gerade ungelegen',
+    'Hier ist niemand, den Sie kennen',
+    'Ich stand auf dem Anrufbeantworter, stimmt das?',
     'Sie sind verbunden mit der Praxis Weber, einen Moment',
     'Sie sind verbunden mit Familie Krause, hier ist Tim',
     'Ich war nicht erreichbar, die Mailbox war an',
@@ -136,6 +147,8 @@ export const saidByPeople: Readonly<Record<string, readonly string[]>> = {
     'Versuchen Sie es später noch einmal, ich sitze im Auto',
   ],
   fr: [
+    "J'ai laissé un message sur la messagerie de Paul",
+    'Vous étiez sur le répondeur de Julien ?',
     "Vous êtes bien chez Martin, Paul n'est pas disponible",
     "La secrétaire n'est pas disponible, laissez un message à moi",
     'Ma boîte vocale est pleine',
@@ -186,6 +199,9 @@ export const saidByPeople: Readonly<Record<string, readonly string[]>> = {
     'Si vous voulez laisser un message à mon mari, je note',
   ],
   es: [
+    'Lamento el retraso, ¿quién habla?',
+    'Le atiendo después del almuerzo',
+    'Estás equivocado de número',
     'Ha llamado a casa de Ana, no está disponible',
     'No está disponible, deje su recado',
     'Pulse el timbre dos veces',

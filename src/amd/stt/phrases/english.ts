@@ -4,6 +4,19 @@ import type { Phrases } from '../phrase-lists.ts';
 
 export const english: Phrases = {
   voicemail: [
+    'either on the phone or away',
+    'either on the other line or',
+    'you have reached … voicemail',
+    'press # to skip',
+    'i am not here right now',
+    'we are not here right now',
+    'your call is … important to us',
+    'your call is … important to me',
+    'you have reached the desk of',
+    'this is the voicemail of',
+    'this is the voice mail of',
+    'name number and a short message',
+    'name number and a brief message',
     'please leave a message',
     'please leave … short message',
     'please leave … brief message',

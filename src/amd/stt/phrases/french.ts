@@ -4,6 +4,9 @@ import type { Phrases } from '../phrase-lists.ts';
 
 export const french: Phrases = {
   voicemail: [
+    'joint la boîte vocale',
+    'joint la messagerie',
+    'boîte vocale de votre',
     'laissez un message après',
     'laissez moi un message après',
     'laissez nous un message',
@@ -98,6 +101,7 @@ export const french: Phrases = {
     [
       'laisser un message',
       'laissez un message',
+      'laissez moi un message',
       'laisser votre message',
       'laissez votre message',
       'laissez vos coordonnées',

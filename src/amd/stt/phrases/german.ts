@@ -4,6 +4,13 @@ import type { Phrases } from '../phrase-lists.ts';
 
 export const german: Phrases = {
   voicemail: [
+    'sie haben die mailbox von',
+    'sie haben den anschluss … gewählt',
+    'verbunden mit … anrufbeantworter',
+    'sie sprechen mit dem anrufbeantworter',
+    'zurzeit ist niemand erreichbar',
+    'ihr anruf ist uns … wichtig',
+    'ihr anruf ist … wichtig für uns',
     'hinterlassen sie bitte eine nachricht',
     'hinterlassen sie uns bitte eine nachricht',
     'hinterlassen sie mir bitte eine nachricht',

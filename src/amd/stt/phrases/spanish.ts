@@ -4,6 +4,14 @@ import type { Phrases } from '../phrase-lists.ts';
 
 export const spanish: Phrases = {
   voicemail: [
+    'después del bip',
+    'después del pitido',
+    'estás comunicado con',
+    'atendida por el buzón',
+    'lamento no haber podido',
+    'lamento no estar en casa',
+    'no te puedo atender … deja',
+    'no puedo atenderte … deja',
     'por favor deje un mensaje',
     'por favor deje su mensaje',
     'por favor deja un mensaje',
