@@ -97,6 +97,7 @@ function useCalls(view) {
 }
 
 function CallTable({ calls, zone }) {
+  const hasCampaigns = calls.some(({ campaign }) => campaign !== undefined);
   return html`<table class="calls">
     <caption class="hidden">Calls, newest first</caption>
     <thead>
@@ -104,14 +105,14 @@ function CallTable({ calls, zone }) {
         <th scope="col">Accepted</th><th scope="col">To</th><th scope="col">Result</th>
         <th scope="col" class="number rang">Rang</th><th scope="col" class="number talked">Talked</th>
         <th scope="col" class="from">From</th><th scope="col" class="bot">Bot</th>
-        <th scope="col" class="campaign">Campaign</th>
+        ${hasCampaigns && html`<th scope="col" class="campaign">Campaign</th>`}
       </tr>
     </thead>
-    <tbody>${calls.map((call) => html`<${CallRow} key=${call.callId} call=${call} zone=${zone} />`)}</tbody>
+    <tbody>${calls.map((call) => html`<${CallRow} key=${call.callId} call=${call} zone=${zone} hasCampaigns=${hasCampaigns} />`)}</tbody>
   </table>`;
 }
 
-function CallRow({ call, zone }) {
+function CallRow({ call, zone, hasCampaigns }) {
   const { callId, acceptedAt, ringingAt, answeredAt, endedAt } = call;
   const address = `#/calls/${callId}`;
   const open = () => {
@@ -125,7 +126,7 @@ function CallRow({ call, zone }) {
     <td class="number talked"><${Lasting} from=${answeredAt} to=${endedAt} /></td>
     <td class="from">${callerNumber(call.caller)}</td>
     <td class="bot">${call.botId}</td>
-    <td class="campaign">${call.campaign}</td>
+    ${hasCampaigns && html`<td class="campaign">${call.campaign}</td>`}
   </tr>`;
 }
 

@@ -3,9 +3,11 @@
 
 import { dayOf } from './hours.js';
 
-/** The requests of the page that opens, as `ask` sends them. A link signs in first. */
+/**
+ * The requests of the page that opens, as `ask` sends them. The document itself preloads the first
+ * one, which a link makes useless.
+ */
 function pathsOf(place) {
-  if (place.startsWith('#token=')) return [];
   const day = (weeks) =>
     `api/public/calls/summary?${new URLSearchParams({ ...dayOf(Date.now(), weeks), quarters: true })}`;
   if (place === '#/calls') return ['session', 'api/public/calls?limit=50'];

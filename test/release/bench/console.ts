@@ -42,7 +42,7 @@ export async function benchConsole(args: readonly string[]): Promise<void> {
       events.nats.publish(`offhook.call.test.bot-1.${callId}.dtmf`, '{}'),
     );
     for (let page = 0; page < pages; page += 1) await benchPage(gateway, seconds);
-    await benchConsoles(gateway, rounds);
+    if (rounds > 0) await benchConsoles(gateway, rounds);
     console.log(`\n${calls} calls, ${traffic.rate().toFixed(0)} events a second`);
     await traffic.stop();
   } finally {
