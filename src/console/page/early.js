@@ -23,7 +23,9 @@ const send = (path) =>
     signal: AbortSignal.timeout(longestMs),
   }).catch(() => undefined);
 
-const requests = new Map(pathsOf(location.hash).map((path) => [path, send(path)]));
+/** Outside a browser nothing is asked early. */
+const paths = globalThis.location === undefined ? [] : pathsOf(location.hash);
+const requests = new Map(paths.map((path) => [path, send(path)]));
 
 /** The responses are those of the session that the page began with. */
 export const forgetEarly = () => requests.clear();
