@@ -87,6 +87,8 @@ export type ScriptOptions = {
    * says otherwise. Default: the answer is stored immediately.
    */
   readonly storeAnswer?: (commit: () => void) => Promise<StepResult>;
+  /** Stores the answer of a second leg. Default: it is stored immediately. */
+  readonly storeSecondLeg?: (commit: () => void) => Promise<StepResult>;
   /**
    * Stores the end and returns the result. `commit` makes SQL hold the end even if the result says
    * otherwise. Default: the end is stored immediately.
@@ -359,8 +361,9 @@ function scriptSql(options: ScriptOptions, log: string[]) {
       stored.push(...events.filter(({ id }) => !stored.some((known) => known.id === id)));
     };
   };
-  const scriptOf = ({ ending, answeredAt }: CallStep) => {
+  const scriptOf = ({ ending, answeredAt, secondLegs }: CallStep) => {
     if (ending !== undefined) return options.storeEnd;
+    if (secondLegs !== undefined) return options.storeSecondLeg;
     return answeredAt === undefined ? undefined : options.storeAnswer;
   };
   const outbox: CallOutbox = {

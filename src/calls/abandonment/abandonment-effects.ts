@@ -10,6 +10,7 @@ import { evidenceAfter } from '../rules/evidence.ts';
 import {
   type AbandonmentRule,
   answererOf,
+  connectedAtOf,
   deadlineOf,
   meterFormulas,
   outcomeOf,
@@ -45,6 +46,22 @@ export const noteAnswerer = callSetup.enqueueActions(({ context, enqueue }) => {
       if (delay > 0) enqueue.raise({ type: 'reach.due' }, { id, delay });
     }
   }
+  enqueue(judgeReach);
+});
+
+/** Isn't judged yet, because the outcome is stored together with the agent's answer. */
+export const noteAgentReached = callSetup.assign(({ context, event }) => {
+  assertEvent(event, 'transfer.reached');
+  const rule = ruleOf(context);
+  if (rule === undefined || rule.connected === 'message') return {};
+  return { reach: { ...context.reach, agentReachedAt: event.at } };
+});
+
+/** The answer of an agent who was reached could not be stored, so the agent was hung up on. */
+export const forgetAgent = callSetup.enqueueActions(({ context, enqueue }) => {
+  const { agentReachedAt, ...reach } = context.reach;
+  if (agentReachedAt === undefined) return;
+  enqueue.assign({ reach });
   enqueue(judgeReach);
 });
 
@@ -105,7 +122,7 @@ export const judgeReach = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ ...sequences, evidence: evidenceAfter(context.evidence, event) });
   enqueue({ type: 'append', params: { ...step, events: [event] } });
   // If detection decides late, somebody may have come too late, but before the decision.
-  const isAlone = reach.connectedAt === undefined;
+  const isAlone = connectedAtOf(reach) === undefined;
   if (isAlone && context.call.request.abandonedSound !== undefined) {
     enqueue(announce('abandonedSound'));
   }

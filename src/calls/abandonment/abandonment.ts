@@ -47,6 +47,8 @@ export type Reach = {
   readonly answerer?: PersonAnswered | 'machine';
   /** When somebody was first connected to whoever answered. */
   readonly connectedAt?: Date;
+  /** When an agent answered, while the answer isn't stored yet. */
+  readonly agentReachedAt?: Date;
   /** Set once the gateway has given up on the person and plays the announcement. */
   readonly givenUpAt?: Date;
 };
@@ -114,7 +116,8 @@ export function outcomeOf(
   now: Date,
   end?: ReachEnd,
 ): PersonOutcome | undefined {
-  const { answerer, connectedAt, givenUpAt } = reach;
+  const { answerer, givenUpAt } = reach;
+  const connectedAt = connectedAtOf(reach);
   if (answerer === 'machine') return 'none';
   if (answerer === undefined) return end === undefined ? undefined : 'none';
   const deadline = deadlineOf(answerer, formula);
@@ -124,6 +127,11 @@ export function outcomeOf(
   if (end?.isByPerson === true && end.at <= deadline) return 'left';
   const isOver = end !== undefined || givenUpAt !== undefined || now >= deadline;
   return isOver ? 'abandoned' : undefined;
+}
+
+/** Storing an agent's answer takes time, in which the person may hang up. They have talked then. */
+export function connectedAtOf({ connectedAt, agentReachedAt }: Reach): Date | undefined {
+  return connectedAt ?? agentReachedAt;
 }
 
 export function deadlineOf({ clocks }: PersonAnswered, formula: MeterFormula): Date {

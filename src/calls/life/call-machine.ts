@@ -41,9 +41,11 @@
 import type { ActorRefFrom } from 'xstate';
 import { nothingReached } from '../abandonment/abandonment.ts';
 import {
+  forgetAgent,
   giveUpOnPerson,
   judgeReach,
   noteAgent,
+  noteAgentReached,
   noteAnswerer,
   noteBot,
   noteMessage,
@@ -235,15 +237,16 @@ const answered = callSetup.createStateConfig({
     'command.stream': { actions: applyStreamCommand },
     'media.keysSent': { actions: emitKeysSent },
     'transfer.ringing': { actions: emitTransferRinging },
+    'transfer.reached': { actions: noteAgentReached },
     'transfer.answered': { actions: [emitTransferAnswered, noteAgent] },
     'transfer.connected': { actions: noteTransferConnected },
     'transfer.failed': [
       {
         guard: ({ context, event }) => leavesPersonAlone(context, event.failure),
         target: 'closing',
-        actions: [emitTransferFailed, hangUpOnTransfer],
+        actions: [emitTransferFailed, forgetAgent, hangUpOnTransfer],
       },
-      { actions: emitTransferFailed },
+      { actions: [emitTransferFailed, forgetAgent] },
     ],
     'transfer.ended': {
       guard: 'isTransferring',

@@ -210,6 +210,7 @@ export class CallBridge implements OngoingTransfer {
     }
     // Don't wait for the database here, because the person must hear the agent's first words.
     this.#partner?.bridge('answered');
+    this.#report({ kind: 'reached', at });
     this.#storeAnswer(leg, at).catch((error: unknown) => {
       const { callId } = this.#call;
       this.#ports.logger.error(

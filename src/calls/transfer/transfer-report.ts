@@ -46,14 +46,14 @@ export type OngoingTransfer = {
 };
 
 /**
- * A transfer's reports, in order: `ringing`, `answered`, `connected`, then `ended`, `failed` or
- * `referred`.
+ * A transfer's reports, in order: `ringing`, `reached`, `answered`, `connected`, then `ended`,
+ * `failed` or `referred`.
  */
 export type TransferReport =
   | { readonly kind: 'ringing'; readonly sipStatus: number; readonly earlyMedia: boolean }
-  /**
-   * The answer has been stored and acknowledged, and the person and the agent can hear each other.
-   */
+  /** The agent has answered, and can hear the person and be heard. The answer isn't stored yet. */
+  | { readonly kind: 'reached'; readonly at: Date }
+  /** The answer has been stored and acknowledged. `at` is when the agent answered. */
   | { readonly kind: 'answered'; readonly at: Date }
   /** Audio had gone both ways this many milliseconds after the 200 OK. */
   | { readonly kind: 'connected'; readonly msToTwoWayAudio: number }

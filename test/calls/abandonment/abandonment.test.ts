@@ -11,12 +11,19 @@ import {
 import type { DialoutRequest } from '../../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../../src/calls/detection/amd-event.ts';
 import type { PlaybackReport } from '../../../src/calls/playback/playback.ts';
-import { epoch, scriptCall } from '../../support/scripted-call.ts';
+import type { TransferPlan } from '../../../src/calls/transfer/transfer.ts';
+import { epoch, type ScriptOptions, scriptCall, storedLeg } from '../../support/scripted-call.ts';
 
 type Options = {
   readonly formula?: MeterFormula;
   readonly connected?: ConnectionKind;
   readonly request?: Partial<DialoutRequest>;
+  readonly storeSecondLeg?: ScriptOptions['storeSecondLeg'];
+};
+
+const bridge: TransferPlan = {
+  ...{ to: { kind: 'tel', number: '15550177' }, mode: 'bridge', timeoutMs: 20_000 },
+  ...{ caller: '15550199', keepStream: false, onFailure: 'stay', on: 'person' },
 };
 
 /** A person says hello for 600 ms, from 340 ms after the answer, and waits 700 ms. */
@@ -26,9 +33,11 @@ async function answeredCall({
   formula = 'ftc',
   connected = 'bot-or-agent',
   request,
+  storeSecondLeg,
 }: Options = {}) {
   const abandonment = { formula, connected };
   const call = scriptCall({
+    ...(storeSecondLeg === undefined ? {} : { storeSecondLeg }),
     ruling: { ruleSet: 'default', version: 1, abandonment },
     request: { campaign: 'spring', ...request },
   });
@@ -174,6 +183,37 @@ describe('who must reach the person', () => {
     await call.settle();
 
     expect(call.abandoned()?.data).toMatchObject({ missing: 'agent' });
+  });
+
+  describe('an agent whose answer is being stored', () => {
+    async function agentAnswers(storeSecondLeg: NonNullable<Options['storeSecondLeg']>) {
+      const call = await answeredCall({ connected: 'agent', request: { bridge }, storeSecondLeg });
+      call.greet();
+      await call.settle();
+      call.advance(300);
+      const leg = { ...storedLeg, dialogId: 'dialog-2' };
+      call.secondLeg().observe({ kind: 'answered', sdp: 'sdp', leg, at: call.now() });
+      await call.settle();
+      return call;
+    }
+
+    test('has reached the person, although the person hangs up before it is stored', async () => {
+      const call = await agentAnswers(() => new Promise(() => undefined));
+      call.advance(200);
+      call.remoteBye();
+      await call.stopDetection();
+
+      expect(call.outcomes()).toEqual({ ftc: 'connected', ofcom: 'connected' });
+      expect(call.abandoned()).toBeUndefined();
+    });
+
+    test('has not reached the person if it cannot be stored', async () => {
+      const call = await agentAnswers(async () => 'not owned');
+      call.advance(2_000);
+      await call.settle();
+
+      expect(call.outcomes()).toEqual({ ftc: 'abandoned', ofcom: 'abandoned' });
+    });
   });
 
   test('the message, if it is the purpose of the call', async () => {
