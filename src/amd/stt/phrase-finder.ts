@@ -1,5 +1,5 @@
-// Finds a language's phrases in a transcript. Changing a single word turns many of the phrases into
-// something that people say, so only exact matches count. In long phrases, one word may be wrong.
+// Finds a language's phrases in a transcript. Changing a single word turns many short phrases into
+// something that people say, so these must match exactly. In a long phrase, one word may be wrong.
 
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
