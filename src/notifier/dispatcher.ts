@@ -117,6 +117,7 @@ export type StoredNotifications = CallOfDay & {
 
 export class NotificationDispatcher {
   readonly #deps: DispatcherDeps;
+  /** Whether the poll pauses longer while nothing is owed. */
   readonly #rests: boolean;
   readonly #poller: Poller;
   readonly #gates: OriginGates;

@@ -103,6 +103,7 @@ export class EndpointWatch {
   async check(): Promise<boolean> {
     const { store, now } = this.#deps;
     await this.report();
+    // Usually no endpoint fails. This statement is then the only one of the check.
     if (!(await store.watchesAny())) {
       this.#noteFailing([]);
       return this.hasNews();

@@ -49,7 +49,7 @@ export const noteAnswerer = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue(judgeReach);
 });
 
-/** Isn't judged yet, because the outcome is stored together with the agent's answer. */
+/** Notes an agent who has answered. The call is judged when the answer has been stored. */
 export const noteAgentReached = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'transfer.reached');
   const rule = ruleOf(context);
@@ -57,7 +57,7 @@ export const noteAgentReached = callSetup.assign(({ context, event }) => {
   return { reach: { ...context.reach, agentReachedAt: event.at } };
 });
 
-/** The answer of an agent who was reached could not be stored, so the agent was hung up on. */
+/** Forgets an agent whose answer could not be stored. The gateway has hung up on that agent. */
 export const forgetAgent = callSetup.enqueueActions(({ context, enqueue }) => {
   const { agentReachedAt, ...reach } = context.reach;
   if (agentReachedAt === undefined) return;

@@ -129,9 +129,15 @@ export function outcomeOf(
   return isOver ? 'abandoned' : undefined;
 }
 
-/** Storing an agent's answer takes time, in which the person may hang up. They have talked then. */
+/**
+ * Returns when somebody was first connected. An agent counts from the answer: while it is being
+ * stored, agent and person already talk, and the person may hang up.
+ */
 export function connectedAtOf({ connectedAt, agentReachedAt }: Reach): Date | undefined {
-  return connectedAt ?? agentReachedAt;
+  if (connectedAt === undefined || agentReachedAt === undefined) {
+    return connectedAt ?? agentReachedAt;
+  }
+  return agentReachedAt < connectedAt ? agentReachedAt : connectedAt;
 }
 
 export function deadlineOf({ clocks }: PersonAnswered, formula: MeterFormula): Date {

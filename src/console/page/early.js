@@ -4,8 +4,8 @@
 import { dayOf } from './hours.js';
 
 /**
- * The requests of the page that opens, as `ask` sends them. The document itself preloads the first
- * one, which a link makes useless.
+ * Returns the paths that the opening page requests first, spelled as in its calls of `ask`. The
+ * document preloads the session. A sign-in link replaces that session, so nobody then uses it.
  */
 function pathsOf(place) {
   const day = (weeks) =>

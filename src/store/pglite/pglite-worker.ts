@@ -12,9 +12,9 @@ import type { PgliteWorkerData } from './pglite-server.ts';
 const { folder, socketPath } = workerData as PgliteWorkerData;
 
 /**
- * V8 compiles a function of PostgreSQL anew, with the optimizing compiler, once it has executed
- * about this many bytes of code. By default, that is a tenth of it, and a third of a start's CPU
- * time went into code that runs no more after the start.
+ * After a function of PostgreSQL has executed about this many bytes of code, V8 compiles it again
+ * with the optimizing compiler. V8's default is a tenth of this. A third of a start's CPU time then
+ * went into optimising code that runs only during the start.
  */
 const tieringBudget = 18_000_000;
 setFlagsFromString(`--wasm-tiering-budget=${tieringBudget}`);

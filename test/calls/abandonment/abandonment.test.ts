@@ -342,6 +342,16 @@ test('calls without a rule set cost no step', async () => {
   expect(call.steps.filter(({ person }) => person !== undefined)).toEqual([]);
 });
 
+test('an agent whose answer is being stored counts before a bot that spoke later', () => {
+  const reach: Reach = {
+    answerer: { clocks: { ftc: new Date(epoch), ofcom: new Date(epoch) } },
+    agentReachedAt: new Date(epoch + 1_900),
+    connectedAt: new Date(epoch + 2_100),
+  };
+
+  expect(outcomeOf(reach, 'ftc', new Date(epoch + 3_000))).toBe('connected');
+});
+
 test('an outcome is undecided while the two seconds run', () => {
   const clocks = { ftc: new Date(epoch + 500), ofcom: new Date(epoch) };
   const reach: Reach = { answerer: { clocks } };
