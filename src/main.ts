@@ -9,7 +9,7 @@ import { shutdownLimitMs } from './app/shutdown.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
-import { boundHeapGrowth } from './lib/threads/heap-growth.ts';
+import { boundHeapGrowth, holdYoungGeneration } from './lib/threads/heap-growth.ts';
 import type { BannerFacts } from './terminal/banner.ts';
 import { createLogScreen, createTerminalScreen, type Screen } from './terminal/screen.ts';
 import type { Stopping } from './terminal/stop-lines.ts';
@@ -32,6 +32,7 @@ const exitCodes = {
 /** Runs the gateway until a signal ends it, and returns the exit code. */
 async function main(): Promise<number> {
   const config = loadConfig();
+  const mayGrow = holdYoungGeneration();
   if (config.databaseUrl !== undefined) boundHeapGrowth();
   const isTerminal = process.stdout.isTTY;
   const { logLevel: level, nodeId, logCalls } = config;
@@ -75,6 +76,7 @@ async function main(): Promise<number> {
     ...{ logger, onFatal },
     ...(watcher === undefined ? {} : { watcher }),
   });
+  mayGrow();
   if (!stopping.aborted) {
     // Only the banner on a terminal shows a sign-in link. It must never end up in a log.
     const link = screen.showsBanner ? await app.console.link() : undefined;

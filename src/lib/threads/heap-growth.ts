@@ -22,6 +22,25 @@ export function boundHeapGrowth(): void {
   if (isGenerous()) setFlagsFromString(`--heap-growing-percent=${percent}`);
 }
 
+/** Factors by which V8 enlarges a thread's space for new objects. The second one is its default. */
+const youngGrowth = { none: 1, usual: 2 } as const;
+
+/**
+ * Keeps the space for new objects of every thread at its first size of 1 MB, twice. While a program
+ * is loaded, most new objects stay, so V8 would enlarge the main thread's space to 16 MB, twice. It
+ * would hardly shrink it afterwards. A start costs no more CPU with the small space.
+ *
+ * @returns ends this, so that the space can grow when there are calls
+ */
+export function holdYoungGeneration(): () => void {
+  setYoungGrowth(youngGrowth.none);
+  return () => setYoungGrowth(youngGrowth.usual);
+}
+
+function setYoungGrowth(factor: number): void {
+  setFlagsFromString(`--semi-space-growth-factor=${factor}`);
+}
+
 /**
  * Returns true if V8's heap limit, which depends on the machine or container, is a generous one.
  */

@@ -3,7 +3,8 @@
 // by process and thread. `--against <commit>` also measures another commit, or the build in another
 // folder, with alternating rounds. `--profiled 1,2,10` shows where the CPU time goes in these
 // rounds after a start, at each rate, and `--profiled none` doesn't. `--traced 0` leaves out the
-// system calls. The bench fails if too many verdicts are wrong.
+// system calls. `--warm-up 0` shows what the first calls after a start cost. The bench fails if too
+// many verdicts are wrong.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -26,11 +27,7 @@ import { percentile } from './process-usage.ts';
 import { timed } from './timed-receiver.ts';
 
 const leastRight = 0.98;
-/**
- * The warm-up lasts until V8 has compiled the code of a call, which takes a second of CPU time,
- * once.
- */
-const warmUp = { rate: 20, calls: 400 };
+const warmUpRate = 20;
 const idleSeconds = 5;
 /** The writes that follow the end of a call are finished within this time. */
 const settleMs = 1_000;
@@ -45,6 +42,8 @@ type Options = {
   readonly rates: readonly number[];
   readonly calls: number;
   readonly rounds: number;
+  /** The number of calls before the first round. Until then, V8 compiles the code of a call. */
+  readonly warmUp: number;
   readonly profiled: readonly number[];
   /** The number of calls whose system calls are counted. */
   readonly traced: number;
@@ -58,6 +57,7 @@ export async function benchAmdCalls(args: readonly string[]): Promise<void> {
       rates: { type: 'string', default: '5,20,60' },
       calls: { type: 'string', default: '200' },
       rounds: { type: 'string', default: '3' },
+      'warm-up': { type: 'string', default: '400' },
       profiled: { type: 'string', default: '1,2,10' },
       traced: { type: 'string', default: '30' },
       database: { type: 'string', default: 'both' },
@@ -68,6 +68,7 @@ export async function benchAmdCalls(args: readonly string[]): Promise<void> {
     rates: values.rates.split(',').map(Number),
     calls: Number(values.calls),
     rounds: Number(values.rounds),
+    warmUp: Number(values['warm-up']),
     traced: Number(values.traced),
     profiled: values.profiled === 'none' ? [] : values.profiled.split(',').map(Number),
   };
@@ -112,7 +113,8 @@ async function benchRounds(
   try {
     for (const [index, build] of builds.entries())
       sides.push(await startMeasured(build, { embedded, index }));
-    for (const side of sides) await round(side, world, warmUp);
+    const warmUp = { rate: warmUpRate, calls: options.warmUp };
+    for (const side of warmUp.calls > 0 ? sides : []) await round(side, world, warmUp);
     for (const side of sides) console.log(`  ${side.name}, idle: ${await idleShare(side)}`);
     for (const rate of options.rates) await benchAt(rate, sides, world, options);
     const traced = { rate: tracedRate, calls: options.traced };

@@ -6,6 +6,9 @@ import { makeDataDir, startGateway } from '../../support/gateway-process.ts';
 import { optionsOf } from './options.ts';
 import { cpuSeconds, memoryOf, processTree } from './process-usage.ts';
 
+/** As `npm start`, the image and the systemd unit set them. */
+const allocation = { MALLOC_TRIM_THRESHOLD_: '131072', MALLOC_MMAP_THRESHOLD_: '131072' };
+
 export async function benchIdle(args: readonly string[]): Promise<void> {
   const { seconds } = optionsOf(args, { seconds: 60 });
   const dataDir = await makeDataDir();
@@ -19,7 +22,7 @@ export async function benchIdle(args: readonly string[]): Promise<void> {
 
 async function measure(start: string, dataDir: string, seconds: number): Promise<void> {
   const startedAt = performance.now();
-  const gateway = await startGateway(dataDir);
+  const gateway = await startGateway(dataDir, allocation);
   try {
     console.log(`\n${start}`);
     print('up after', `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
