@@ -18,7 +18,7 @@ import { type TimedReceiver, timed } from './timed-receiver.ts';
 
 const concurrency = 50;
 const pacedPerSecond = 50;
-const liveCalls = [500, 1_500] as const;
+const liveCalls = [500, 2_000] as const;
 const usageMs = 6_000;
 /** The callee hangs up after this. */
 const callMs = 50;
@@ -206,6 +206,10 @@ async function live({ gateway, receiver, probeFolder }: Bench): Promise<void> {
     kilobytes(after.heapBytes - before.heapBytes),
   );
   print('  resident memory of the process (RSS)', kilobytes(after.pageBytes - before.pageBytes));
+  print(
+    `resident memory of the process with ${many} live calls`,
+    `${(after.pageBytes / 1_048_576).toFixed(0)} MB`,
+  );
   print(
     'CPU use per live call (RTP out, silence)',
     `${(((after.cores - before.cores) / calls) * 100).toFixed(3)} % of a core`,
