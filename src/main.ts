@@ -32,7 +32,7 @@ const exitCodes = {
 /** Runs the gateway until a signal ends it, and returns the exit code. */
 async function main(): Promise<number> {
   const config = loadConfig();
-  const mayGrow = holdYoungGeneration();
+  const releaseYoungGeneration = holdYoungGeneration();
   if (config.databaseUrl !== undefined) boundHeapGrowth();
   const isTerminal = process.stdout.isTTY;
   const { logLevel: level, nodeId, logCalls } = config;
@@ -76,7 +76,7 @@ async function main(): Promise<number> {
     ...{ logger, onFatal },
     ...(watcher === undefined ? {} : { watcher }),
   });
-  mayGrow();
+  releaseYoungGeneration();
   if (!stopping.aborted) {
     // Only the banner on a terminal shows a sign-in link. It must never end up in a log.
     const link = screen.showsBanner ? await app.console.link() : undefined;

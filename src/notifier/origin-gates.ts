@@ -24,8 +24,6 @@
 // In every state, calls that can't get a place remain in the database. `leave` reports when a
 // trusted receiver has room for those calls again.
 
-import { LRUCache } from 'lru-cache';
-
 export type GateLimits = {
   /** Limits concurrent attempts per receiver. Each attempt needs its own connection. */
   readonly maxActive: number;
@@ -303,15 +301,9 @@ function turnAway(waiting: readonly ((entered: boolean) => void)[]): void {
   for (const resolve of waiting) resolve(false);
 }
 
-/** Each notification that is stored asks for its origin, and parsing a URL costs 20 µs. */
-const knownOrigins = new LRUCache<string, string>({ max: 1_000 });
-
 /** Returns the scheme, host and port, or an empty string if the URL is invalid or undefined. */
 export function originOf(url: string | undefined): string {
-  if (url === undefined) return '';
-  const origin = knownOrigins.get(url) ?? (URL.canParse(url) ? new URL(url).origin : '');
-  knownOrigins.set(url, origin);
-  return origin;
+  return url !== undefined && URL.canParse(url) ? new URL(url).origin : '';
 }
 
 /**

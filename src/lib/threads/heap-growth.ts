@@ -22,15 +22,16 @@ export function boundHeapGrowth(): void {
   if (isGenerous()) setFlagsFromString(`--heap-growing-percent=${percent}`);
 }
 
-/** Factors by which V8 enlarges a thread's space for new objects. The second one is its default. */
+/** Factors by which V8 enlarges a thread's young generation. `usual` is V8's default. */
 const youngGrowth = { none: 1, usual: 2 } as const;
 
 /**
- * Keeps the space for new objects of every thread at its first size of 1 MB, twice. While a program
- * is loaded, most new objects stay, so V8 would enlarge the main thread's space to 16 MB, twice. It
- * would hardly shrink it afterwards. A start costs no more CPU with the small space.
+ * Keeps every thread's young generation, which holds new objects, at its first size of 2 MB. While
+ * a program is loaded, most new objects survive. V8 would therefore enlarge the young generation of
+ * the main thread to 32 MB, and then hardly ever shrink it. The small size doesn't make a start
+ * slower.
  *
- * @returns ends this, so that the space can grow when there are calls
+ * @returns a function that lets the young generations grow again, for when there are calls
  */
 export function holdYoungGeneration(): () => void {
   setYoungGrowth(youngGrowth.none);

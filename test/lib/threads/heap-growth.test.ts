@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 const run = promisify(execFile);
 const module = new URL('../../../src/lib/threads/heap-growth.ts', import.meta.url).href;
 
-/** Makes objects of which many stay, as a start does. Prints the sizes of the space for them. */
+/** Makes objects of which many survive, as in a start, and prints the young generation's size. */
 const program = `
   import { getHeapSpaceStatistics } from 'node:v8';
   import { holdYoungGeneration } from ${JSON.stringify(module)};
@@ -26,7 +26,7 @@ const program = `
   console.log(JSON.stringify({ before, held, released: afterWork() }));
 `;
 
-test('the space for new objects stays small during the start, and can grow afterwards', async () => {
+test('the young generation stays small during the start, and can grow afterwards', async () => {
   // A process of its own, because the setting applies to all its threads.
   const options = ['--import', 'tsx', '--input-type=module', '--eval', program];
   const { stdout } = await run(process.execPath, options);

@@ -2,12 +2,18 @@
 // its CPU use in the following minute. It does this once on an empty folder, and once more after a
 // restart on the same folder.
 
+import manifest from '../../../package.json' with { type: 'json' };
 import { makeDataDir, startGateway } from '../../support/gateway-process.ts';
 import { optionsOf } from './options.ts';
 import { cpuSeconds, memoryOf, processTree } from './process-usage.ts';
 
-/** As `npm start`, the image and the systemd unit set them. */
-const allocation = { MALLOC_TRIM_THRESHOLD_: '131072', MALLOC_MMAP_THRESHOLD_: '131072' };
+/** The settings of glibc's allocator with which `npm start` starts the gateway. */
+const allocation = Object.fromEntries(
+  [...manifest.scripts.start.matchAll(/(MALLOC_\w+)=(\d+)/g)].map(([, name, value]) => [
+    name,
+    value,
+  ]),
+) as Record<string, string>;
 
 export async function benchIdle(args: readonly string[]): Promise<void> {
   const { seconds } = optionsOf(args, { seconds: 60 });
