@@ -14,11 +14,13 @@ export const missingSample = -32_768;
 export const pausedSample = -32_767;
 
 /**
- * The ring stores 1,024 ms in 16 kB, which is room for the maximum delay and for a packet of 400 ms
- * after it. The capacity is a power of two, so the ring stays aligned when the timestamp wraps.
+ * The ring grows up to 1,024 ms, which is room for the maximum delay and for a packet of 400 ms
+ * after it. It begins with 128 ms, because that is all that most calls need, and the rings of
+ * hundreds of calls then fit into a core's cache. The sizes are powers of two, so the ring stays
+ * aligned when the timestamp wraps.
  */
-const capacitySamples = 8_192;
-const slotMask = capacitySamples - 1;
+const maxCapacitySamples = 8_192;
+const firstCapacitySamples = 1_024;
 /**
  * Longer packets are ignored. RFC 3551, section 4.2, expects receivers to accept up to 200 ms, and
  * some far ends send 260 ms.
@@ -73,8 +75,12 @@ export function createPlayoutCounts(): PlayoutCounts {
   return { concealedSamples: 0, unplayedPackets: 0, skippedSamples: 0 };
 }
 
+function emptyRing(samples: number): Int16Array {
+  return new Int16Array(samples).fill(missingSample);
+}
+
 export class JitterBuffer {
-  readonly #samples = new Int16Array(capacitySamples).fill(missingSample);
+  #samples = emptyRing(firstCapacitySamples);
   readonly statistics: JitterStatistics;
   readonly #counts: PlayoutCounts;
   /** Timestamp of the next sample to play. Valid only if `#started`. */
@@ -133,7 +139,9 @@ export class JitterBuffer {
     if (length <= 0 || length > maxPacketSamples) return;
     if (!this.#admit(header, length)) return;
     const offset = timestampDistance(timestamp, this.#playTimestamp);
+    this.#makeRoom(offset + length);
     const samples = this.#samples;
+    const slotMask = samples.length - 1;
     // A timestamp may be too large for V8's small integers, and a slot isn't.
     const first = timestamp & slotMask;
     for (let index = offset < 0 ? -offset : 0; index < length; index += 1) {
@@ -238,6 +246,7 @@ export class JitterBuffer {
     } else {
       if (delay < this.#windowMinDelay) this.#windowMinDelay = delay;
       this.#limitDelay(delay, length);
+      this.#makeRoom(timestampDistance(timestamp, this.#playTimestamp));
       this.#markPause((this.#endTimestamp + lost) >>> 0, timestamp);
     }
     this.#endAt(timestamp, length);
@@ -251,7 +260,7 @@ export class JitterBuffer {
     // Duplicates come after newer packets, too, but nothing was overdue.
     const isOverdue = ahead < 0 && this.#overduePackets > 0;
     if (isOverdue) this.#overduePackets -= 1;
-    if (delay >= 0) return delay + length <= capacitySamples;
+    if (delay >= 0) return delay + length <= maxCapacitySamples;
     this.statistics.late += 1;
     const isPlayable = delay + length > 0;
     if (isOverdue && !isPlayable) this.#counts.unplayedPackets += 1;
@@ -260,7 +269,7 @@ export class JitterBuffer {
 
   /** Skips the oldest audio if a packet would be played too late, or doesn't fit into the ring. */
   #limitDelay(delay: number, length: number): void {
-    const excess = Math.max(delay - maxDelaySamples, delay + length - capacitySamples);
+    const excess = Math.max(delay - maxDelaySamples, delay + length - maxCapacitySamples);
     if (excess <= 0) return;
     // The silence before the first packet is no loss.
     const skipped = Math.max(0, excess - this.#leadSamples);
@@ -332,6 +341,7 @@ export class JitterBuffer {
 
   #copy(frame: Int16Array): boolean {
     const samples = this.#samples;
+    const slotMask = samples.length - 1;
     const start = this.#playTimestamp & slotMask;
     let absent = 0;
     for (let index = 0; index < frameSamples; index += 1) {
@@ -364,16 +374,31 @@ export class JitterBuffer {
    * memory.
    */
   #advance(count: number): void {
-    this.#fill(this.#playTimestamp, Math.min(count, capacitySamples), missingSample);
+    this.#fill(this.#playTimestamp, Math.min(count, this.#samples.length), missingSample);
     this.#playTimestamp = (this.#playTimestamp + count) >>> 0;
     this.#leadSamples = Math.max(0, this.#leadSamples - count);
   }
 
   #fill(timestamp: number, count: number, value: number): void {
-    const from = timestamp & slotMask;
-    const unwrapped = Math.min(count, capacitySamples - from);
-    this.#samples.fill(value, from, from + unwrapped);
-    if (unwrapped < count) this.#samples.fill(value, 0, count - unwrapped);
+    const samples = this.#samples;
+    const from = timestamp & (samples.length - 1);
+    const unwrapped = Math.min(count, samples.length - from);
+    samples.fill(value, from, from + unwrapped);
+    if (unwrapped < count) samples.fill(value, 0, count - unwrapped);
+  }
+
+  /** Makes the ring large enough for this many samples from the play position on. */
+  #makeRoom(neededSamples: number): void {
+    const before = this.#samples;
+    if (neededSamples <= before.length) return;
+    let capacity = before.length;
+    while (capacity < neededSamples) capacity *= 2;
+    const after = emptyRing(capacity);
+    for (let index = 0; index < before.length; index += 1) {
+      const slot = (this.#playTimestamp + index) | 0;
+      after[slot & (capacity - 1)] = before[slot & (before.length - 1)] as number;
+    }
+    this.#samples = after;
   }
 
   /**

@@ -193,6 +193,16 @@ describe('jitter buffer', () => {
     expect(exchange(line, 5, 8)).toBe('5 6 7 8');
   });
 
+  test('keeps the audio before a pause that a stall of the network held up, and the pause', () => {
+    const line = new Line();
+    expect(exchange(line, 1, 3)).toBe('- - 1');
+    line.send(4);
+    line.timestamp += 20 * 160;
+    line.send(5);
+
+    expect(line.hearMany(25)).toBe(['2 3 4', ...Array<string>(20).fill('~'), '5 -'].join(' '));
+  });
+
   test('loses nothing after a stall of the network, and shortens the delay again', () => {
     const line = new Line();
     exchange(line, 1, 4);
