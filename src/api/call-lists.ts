@@ -108,7 +108,7 @@ function registerPair(
     method: 'GET',
     url: prefix,
     onRequest: clients.require({ ...access, contentTypes: listTypes }),
-    handlerTimeout: maxCsvMs + lastPageMs,
+    config: { responseTimeoutMs: maxCsvMs + lastPageMs },
     preValidation: gatherMetadata,
     schema: {
       ...{ ...list, ...common, description: listDescription, querystring: listQuery },

@@ -43,7 +43,7 @@ export function registerContext(
     method: 'GET',
     url: '/api/public/bot/:botId/calls/:callId/context',
     onRequest: clients.require(botRoute('Dialout')),
-    handlerTimeout: maxResponseMs,
+    config: { responseTimeoutMs: maxResponseMs },
     schema: {
       operationId: 'getCallContext',
       summary: 'Read a call’s context: AMD events, metadata',

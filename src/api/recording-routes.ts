@@ -52,7 +52,7 @@ export function registerRecordings(
     method: 'GET',
     url,
     onRequest: clients.require({ ...access, contentTypes }),
-    handlerTimeout: maxReadMs,
+    config: { responseTimeoutMs: maxReadMs },
     schema: {
       operationId: 'getRecording',
       summary: 'Read the recording of a call',

@@ -18,6 +18,7 @@ import { type ApiInstance, type Clients, createClients } from '../http/http.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { answerProblem, defaultBodyLimit, ProblemError, toProblem } from '../http/problem.ts';
+import { answerInTime } from '../http/response-time.ts';
 import { validatorCompiler } from '../http/validation.ts';
 import type { Logger } from '../lib/logger.ts';
 import { registerAppWideRoutes } from './app-wide-routes.ts';
@@ -107,7 +108,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   const faults = createClientFaults(logger);
   const base = fastify({
     ...serverLimits,
-    handlerTimeout: options.responseTimeoutMs ?? defaultResponseTimeoutMs,
     // Node can't exempt a single request, so `limitBodyTime` bounds the bodies instead.
     requestTimeout: 0,
     routerOptions: { maxParamLength },
@@ -131,6 +131,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   acceptOnlyJson(server);
   answerErrors(server, faults, logger);
   observe(server, logger, metrics);
+  answerInTime(server, options.responseTimeoutMs ?? defaultResponseTimeoutMs);
   closeInTime(server);
   limitBodyTime(server.server, requestTimeout, faults.refuse);
   if (isDraining !== undefined) server.addHook('onRequest', closeWhileDraining(isDraining));

@@ -27,6 +27,26 @@ test('a connection without a request does not delay the close', async () => {
   await Promise.all([harness.server.close(), once(socket, 'close')]);
 });
 
+test('a request that is not answered in time gets a 503, with a body and without one', async () => {
+  const never = () => new Promise<never>(() => undefined);
+  await using slow = await startHarness(
+    { intake: { submit: never }, deadLetters: { list: never, replayOne: never, replay: never } },
+    [],
+    { responseTimeoutMs: 100 },
+  );
+  const url = await slow.server.listen({ host: '127.0.0.1', port: 0 });
+  const headers = { auth: await token(), 'content-type': 'application/json' };
+  const body = JSON.stringify(minimal);
+  const dialled = await fetch(`${url}${dialoutPath}`, { method: 'POST', headers, body });
+  const listed = await fetch(`${url}/api/public/bot/st-1/notifications`, { headers });
+
+  expect(await dialled.json()).toMatchObject({
+    status: 503,
+    type: 'urn:offhook:problem:acceptance-unknown',
+  });
+  expect(await listed.json()).toMatchObject({ status: 503 });
+});
+
 describe('problem documents', () => {
   test('have every member of RFC 9457 and the request id', async () => {
     const response = await dial(harness, { ...minimal, target: 'x' });

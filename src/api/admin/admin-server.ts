@@ -11,6 +11,7 @@ import { closeInTime } from '../../http/closing.ts';
 import type { ApiInstance } from '../../http/http.ts';
 import { parseJsonBody } from '../../http/json-body.ts';
 import { answerProblem, ProblemError, toProblem } from '../../http/problem.ts';
+import { answerInTime } from '../../http/response-time.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { type AdminStores, runAdminOperation } from './admin-operations.ts';
 
@@ -27,7 +28,6 @@ export function createAdminServer({ stores, key, logger }: AdminServerOptions): 
     bodyLimit: 256 * 1_024,
     // The only client is a command on the same machine.
     requestTimeout: 5_000,
-    handlerTimeout: 15_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: faults.refuse,
@@ -38,6 +38,7 @@ export function createAdminServer({ stores, key, logger }: AdminServerOptions): 
     { parseAs: 'buffer' },
     async (_request: FastifyRequest, body: Buffer) => parseJsonBody(body),
   );
+  answerInTime(server, 15_000);
   closeInTime(server);
   faults.watch(server);
   server.setErrorHandler((error, request, reply) => {

@@ -90,7 +90,7 @@ function registerImport(server: ApiInstance, { services, clients }: SuppressionD
     method: 'POST',
     url: suppressionsPath,
     onRequest: clients.require(suppressionAccess),
-    handlerTimeout: maxImportMs,
+    config: { responseTimeoutMs: maxImportMs },
     schema: {
       operationId: 'importSuppressions',
       summary: 'Import suppressions, as NDJSON or CSV of any length',

@@ -68,7 +68,7 @@ export function registerRecords(
     method: 'GET',
     url: '/api/public/records',
     onRequest: clients.require({ scope: 'Calling Rules', contentTypes }),
-    handlerTimeout: maxExportMs,
+    config: { responseTimeoutMs: maxExportMs },
     schema: {
       operationId: 'exportRecords',
       summary: 'Export the records of calls, as evidence',

@@ -125,7 +125,7 @@ function registerDownload(
     url: `${resultPath}/:accountId/:botId/:testRunId`,
     // The response is the same for all invalid links, so we don't reveal what is wrong with a link.
     attachValidation: true,
-    handlerTimeout: downloadTimeoutMs,
+    config: { responseTimeoutMs: downloadTimeoutMs },
     schema: {
       operationId: 'downloadTestResult',
       summary: 'The result of a batch test run as a CSV',
