@@ -53,9 +53,10 @@ export type ParsedDialout =
       readonly request: SubmittedRequest;
       readonly notifyHeaders?: Readonly<Record<string, string>>;
       /**
-       * SHA-256 of the request's meaning, so a repeated request may spell its fields differently.
+       * Returns the SHA-256 of the request's meaning, so a repeated request may spell its fields
+       * differently. Most requests have no key and need no hash.
        */
-      readonly requestHash: string;
+      readonly requestHash: () => string;
       /** Remarks about the request, to be returned in the response. */
       readonly remarks?: DialoutRemarks;
     }
@@ -191,9 +192,10 @@ function acrossMembers(
     ...(notifyHeaders === undefined ? {} : { notifyHeaders: headers.headers }),
     // We leave the default trunk out of the hash. Otherwise a repeated request would no longer
     // match after the default has changed.
-    requestHash: createHash('sha256')
-      .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
-      .digest('hex'),
+    requestHash: () =>
+      createHash('sha256')
+        .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
+        .digest('hex'),
   };
 }
 

@@ -103,14 +103,16 @@ async function toSubmission(
     ...(app.limits === undefined ? {} : { limits: app.limits }),
     ...(parsed.remarks === undefined ? {} : { remarks: parsed.remarks }),
     ...(parsed.notifyHeaders === undefined ? {} : { notifyHeaders: parsed.notifyHeaders }),
-    ...(typeof key === 'string' ? { idempotency: { key, requestHash: parsed.requestHash } } : {}),
+    ...(typeof key === 'string' ? { idempotency: { key, requestHash: parsed.requestHash() } } : {}),
   };
 }
 
+/** Made once, because zod compiles each new schema. */
+const naming = z.object({ rules: ruleSetName });
+
 /** Returns the rule set that the request names. `parseDialout` reports a name that isn't valid. */
 function namedRules(body: unknown): string | undefined {
-  const named = z.object({ rules: ruleSetName }).safeParse(body);
-  return named.data?.rules;
+  return naming.safeParse(body).data?.rules;
 }
 
 /** Says why the key that the request or the bot names for recordings can't be used. */
