@@ -72,6 +72,35 @@ const oneLanguage = {
   },
 };
 
+/**
+ * Replaces object spreads by `Object.assign`. If a literal begins with a spread and goes on, as in
+ * `{ ...call, state }`, Node 20 gives each of its objects a hidden class of its own. This takes
+ * 3 µs per member instead of 0.1 µs, and memory for as long as the object lives. On Node 24, both
+ * are fast. esbuild's own functions for spreads define each member, so we put others in their
+ * place. A member called `__proto__`, which may come from JSON, must not become the object's
+ * prototype.
+ */
+const spreads = {
+  supported: { 'object-rest-spread': false },
+  functions: [
+    {
+      pattern: /__spreadValues=\(a,b\)=>\{.*?return a\}/s,
+      text:
+        '__spreadValues=(a,b)=>b==null?a:Object.hasOwn(b,"__proto__")' +
+        '?__defProps(a,__getOwnPropDescs(b)):Object.assign(a,b)',
+    },
+    // No literal in our code or our packages has an accessor after a spread. This would read it.
+    {
+      pattern: /__spreadProps=\(a,b\)=>.*?(?=;)/s,
+      text: '__spreadProps=(a,b)=>__spreadValues(a,b)',
+    },
+    {
+      pattern: /target\[prop\]=source\[prop\];if\(source/s,
+      text: '__defNormalProp(target,prop,source[prop]);if(source',
+    },
+  ],
+};
+
 rmSync(bundled, { recursive: true, force: true });
 await build({
   entryPoints: Object.fromEntries(programs.map((path) => [nameOf(path), join(src, path)])),
@@ -84,9 +113,11 @@ await build({
   // stay short, because Node prints the one that throws.
   ...{ minifyWhitespace: true, lineLimit: 120, legalComments: 'external' },
   external: packagesAsInstalled,
+  supported: spreads.supported,
   banner: { js: commonJs },
   plugins: [ownAddresses, oneLanguage],
 });
+replaceSpreads();
 for (const path of programs) {
   const program = join(dist, javaScript(path));
   const [firstLine = ''] = readFileSync(join(src, path), 'utf8').split('\n');
@@ -102,6 +133,24 @@ for (const path of programs) {
     `await import('${base}/${nameOf(path)}.js');`,
   ];
   writeFileSync(program, `${lines.join('\n')}\n`);
+}
+
+function replaceSpreads() {
+  const path = readdirSync(bundled)
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => join(bundled, name))
+    .find((file) => readFileSync(file, 'utf8').includes('__spreadValues='));
+  if (path === undefined) throw new Error('esbuild has written no function for spreads');
+  let text = readFileSync(path, 'utf8');
+  for (const { pattern, text: replacement } of spreads.functions) {
+    if (!pattern.test(text)) throw new Error(`esbuild has written nothing like ${pattern}`);
+    // The source map counts lines.
+    text = text.replace(
+      pattern,
+      (found) => replacement + '\n'.repeat(found.split('\n').length - 1),
+    );
+  }
+  writeFileSync(path, text);
 }
 
 function filesEndingIn(ending) {
