@@ -14,6 +14,7 @@ import { EventRelay } from '../events/relay.ts';
 import { readContextFacts } from '../interactions/context-facts.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
 import { ContextWriter } from '../interactions/context-writer.ts';
+import { upTo } from '../lib/growing-cache.ts';
 import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-rules.ts';
 import { owedFor } from '../notifier/owed.ts';
@@ -192,7 +193,7 @@ function openPublisher(
 }
 
 function rememberTraces() {
-  const traces = new LRUCache<string, TraceHeaders>({ max: maxTraces });
+  const traces = new LRUCache<string, TraceHeaders>(upTo(maxTraces));
   const remember: OutboxParts['remember'] = (callId, request) => {
     const trace = traceHeadersOf(request);
     if (trace !== undefined) traces.set(callId, trace);

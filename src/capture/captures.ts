@@ -13,6 +13,7 @@ import type {
 import type { CallId } from '../calls/contract/identity.ts';
 import type { MediaObserver, MediaPort } from '../calls/media.ts';
 import { Batcher } from '../lib/batcher.ts';
+import { upTo } from '../lib/growing-cache.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
@@ -66,8 +67,8 @@ export class Captures implements SipCapture {
   readonly #logger: Logger;
   readonly #sipCallIdOf: CapturesOptions['sipCallIdOf'];
   readonly #hidesKeys: (callId: CallId) => boolean;
-  readonly #live = new LRUCache<CallId, Live>({ max: maxCalls });
-  readonly #bySipCallId = new LRUCache<string, Owner>({ max: 2 * maxCalls });
+  readonly #live = new LRUCache<CallId, Live>(upTo(maxCalls));
+  readonly #bySipCallId = new LRUCache<string, Owner>(upTo(2 * maxCalls));
   /** Calls that have finished since the last sweep. */
   #justFinished = new Set<CallId>();
   /** Calls that finished before the last sweep. The next sweep will store them. */

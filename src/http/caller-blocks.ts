@@ -5,6 +5,7 @@
 // those who may see them.
 
 import { LRUCache } from 'lru-cache';
+import { upTo } from '../lib/growing-cache.ts';
 
 const bucketMs = 600_000;
 const buckets = 6;
@@ -23,7 +24,7 @@ type Bucket = { startedAt: number; calls: number; blocked: number };
 type Caller = { readonly trunk: string; readonly buckets: Bucket[] };
 
 export class CallerBlocks {
-  readonly #callers = new LRUCache<string, Caller>({ max: maxCallers });
+  readonly #callers = new LRUCache<string, Caller>(upTo(maxCallers));
 
   /** Counts a call that has ended. Times are milliseconds on any clock that never steps back. */
   note(trunk: string, caller: string, isBlocked: boolean, now: number): void {

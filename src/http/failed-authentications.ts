@@ -4,6 +4,7 @@
 
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
+import { upTo } from '../lib/growing-cache.ts';
 
 /**
  * This many failures get a 401 before we respond with the first 429. A dialer with an outdated
@@ -32,7 +33,7 @@ export function createFailedAuthentications(
   nowMs: () => number = () => performance.now(),
 ): FailedAuthentications {
   /** The theoretical arrival time (GCRA, ITU-T I.371) of each client's next failure. */
-  const arrivals = new LRUCache<string, number>({ max: maxClients });
+  const arrivals = new LRUCache<string, number>(upTo(maxClients));
   return {
     failed(address) {
       const client = clientKey(address);

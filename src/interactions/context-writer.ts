@@ -11,6 +11,7 @@ import { LRUCache } from 'lru-cache';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
 import { changesContext, contextOf } from '../calls/contract/event-table.ts';
+import { upTo } from '../lib/growing-cache.ts';
 import type { ContextFacts } from './context-facts.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 
@@ -35,9 +36,9 @@ export type ContextWriterPorts = {
 
 export class ContextWriter {
   readonly #ports: ContextWriterPorts;
-  readonly #facts = new LRUCache<string, ContextFacts>({ max: maxRemembered });
+  readonly #facts = new LRUCache<string, ContextFacts>(upTo(maxRemembered));
   /** The entries in the bucket. */
-  readonly #entries = new LRUCache<string, KnownEntry>({ max: maxRemembered });
+  readonly #entries = new LRUCache<string, KnownEntry>(upTo(maxRemembered));
 
   constructor(ports: ContextWriterPorts) {
     this.#ports = ports;

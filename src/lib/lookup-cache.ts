@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { upTo } from './growing-cache.ts';
 
 export type LookupCache<Value> = {
   memo(key: string): Promise<Value>;
@@ -15,7 +16,7 @@ export function createLookupCache<Value>(
   nowMs: () => number,
 ): LookupCache<Value> {
   const cache = new LRUCache<string, Promise<Value>>({
-    max: options.maxEntries,
+    ...upTo(options.maxEntries),
     // The library still returns an entry that is exactly `ttl` old.
     ttl: options.ttlMs - 1,
     ttlResolution: 0,

@@ -2,6 +2,7 @@
 // recipient, because the recipient's headers are secret.
 
 import { LRUCache } from 'lru-cache';
+import { upTo } from '../lib/growing-cache.ts';
 import type { CallNotifying } from '../store/calls/call-reads.ts';
 
 export type Recipient = CallNotifying;
@@ -28,7 +29,7 @@ export type Recipients = {
 
 /** Caches recipients, which is safe because a call's recipient never changes. */
 export function rememberRecipients(lookup: RecipientLookup): Recipients {
-  const remembered = new LRUCache<string, Recipient>({ max: maxRemembered });
+  const remembered = new LRUCache<string, Recipient>(upTo(maxRemembered));
   const lookupOnce: RecipientLookup = async (callIds) => {
     const known = callIds.flatMap((callId) => {
       const recipient = remembered.get(callId);

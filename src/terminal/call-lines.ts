@@ -5,6 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { watchedLineOf } from '../calls/contract/event-table.ts';
+import { upTo } from '../lib/growing-cache.ts';
 import type { Delivery } from '../notifier/delivery.ts';
 import { inUnits } from './stop-lines.ts';
 
@@ -23,7 +24,7 @@ export type CallWatcher = {
 const maxKnown = 10_000;
 
 export function createCallWatcher(print: (line: CallLine) => void): CallWatcher {
-  const known = new LRUCache<string, true>({ max: maxKnown });
+  const known = new LRUCache<string, true>(upTo(maxKnown));
   const isNew = (id: string): boolean => {
     if (known.has(id)) return false;
     known.set(id, true);

@@ -16,6 +16,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, DataOf, EventOf, TerminalEvent } from '../calls/contract/call-event.ts';
+import { upTo } from '../lib/growing-cache.ts';
 import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 
 /**
@@ -39,7 +40,7 @@ type Leg = {
 export class CallSpans {
   readonly #tracer: Tracer;
   readonly #contextOf: (parent: TraceHeaders | undefined) => Context;
-  readonly #legs = new LRUCache<string, Leg>({ max: maxCalls });
+  readonly #legs = new LRUCache<string, Leg>(upTo(maxCalls));
 
   constructor(tracer: Tracer, contextOf: (parent: TraceHeaders | undefined) => Context) {
     this.#tracer = tracer;

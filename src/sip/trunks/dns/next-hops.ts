@@ -6,6 +6,7 @@
 
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
+import { upTo } from '../../../lib/growing-cache.ts';
 import { within } from '../../../lib/within.ts';
 import type { GatewayAddress } from '../gateway-name.ts';
 import { type Dice, orderGateways } from '../gateway-order.ts';
@@ -55,9 +56,9 @@ export function createHopFinder(options: {
 }): HopFinder {
   const { dns, timeoutMs, dice = Math.random } = options;
   const now = options.now ?? (() => performance.now());
-  const kept = new LRUCache<string, Kept>({ max: maxKept });
+  const kept = new LRUCache<string, Kept>(upTo(maxKept));
   const pending = new Map<string, Promise<Location>>();
-  const avoided = new LRUCache<string, number>({ max: maxKept });
+  const avoided = new LRUCache<string, number>(upTo(maxKept));
 
   const refresh = (key: string, place: Place): Promise<Location> => {
     const running = pending.get(key);
