@@ -73,10 +73,10 @@ async function main(): Promise<number> {
   const { watcher } = screen;
   const onFatal = (): never => process.exit(exitCodes.failed);
   app = await startApp(config, {
-    ...{ logger, onFatal },
+    // A gateway that nobody calls through needs little memory for new objects.
+    ...{ logger, onFatal, onCallStarted: releaseYoungGeneration },
     ...(watcher === undefined ? {} : { watcher }),
   });
-  releaseYoungGeneration();
   if (!stopping.aborted) {
     // Only the banner on a terminal shows a sign-in link. It must never end up in a log.
     const link = screen.showsBanner ? await app.console.link() : undefined;

@@ -66,6 +66,8 @@ export type AppOptions = {
   readonly onFatal?: (error: Error) => void;
   /** Observes this process's call events and each attempt to notify the calls' receivers. */
   readonly watcher?: CallWatcher;
+  /** Called whenever a call starts in this process. */
+  readonly onCallStarted?: () => void;
   /** Called when a call to the sandbox carrier has ended, with a summary of the far end. */
   readonly onSandboxCallEnded?: (summary: SandboxCallSummary) => void;
 };
@@ -105,6 +107,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     tracing: await openTracing(config, { logger, closers }),
     onFatal: options.onFatal ?? (() => undefined),
     watcher: options.watcher,
+    onCallStarted: options.onCallStarted ?? (() => undefined),
     onSandboxCallEnded: options.onSandboxCallEnded ?? (() => undefined),
   };
   try {

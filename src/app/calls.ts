@@ -281,7 +281,7 @@ function openRecovery(
 }
 
 function openTaking(
-  { clock, logger }: Environment,
+  { clock, logger, onCallStarted }: Environment,
   { storage, limitsOf, node, metrics, events: { connection } }: Parts,
   {
     registry,
@@ -308,6 +308,7 @@ function openTaking(
     room: () => registry.freePlaces,
     mayTake: () => node.lease.mayTake,
     start: (call, queued, turn) => {
+      onCallStarted();
       out.begin(call, queued);
       registry.start(call, turn);
     },

@@ -16,6 +16,7 @@ export type Environment = {
   /** See `AppOptions` in `app.ts`. */
   readonly onFatal: (error: Error) => void;
   readonly watcher: CallWatcher | undefined;
+  readonly onCallStarted: () => void;
   /** Undefined if no collector is configured. */
   readonly tracing: Tracing | undefined;
   readonly onSandboxCallEnded: (summary: SandboxCallSummary) => void;

@@ -183,7 +183,7 @@ describe('the embedded database', () => {
       const { rows } = await database.pool.query('show shared_buffers');
       await database.close();
 
-      expect(rows).toEqual([{ shared_buffers: '16MB' }]);
+      expect(rows).toEqual([{ shared_buffers: '8MB' }]);
       expect((await readdir(dataDir)).filter((name) => name.includes('unfinished'))).toEqual([]);
       expect((await stat(join(dataDir, 'pglite'))).mode & 0o777).toBe(0o700);
     } finally {

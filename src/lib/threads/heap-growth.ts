@@ -1,6 +1,7 @@
 // Limits the garbage that can accumulate before V8 collects it.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 /** Allowed heap growth, relative to the live objects after the last collection. */
 const percent = 60;
@@ -31,15 +32,30 @@ const youngGrowth = { none: 1, usual: 2 } as const;
  * the main thread to 32 MB, and then hardly ever shrink it. The small size doesn't make a start
  * slower.
  *
- * @returns a function that lets the young generations grow again, for when there are calls
+ * @returns a function that lets the young generations grow again, for when there are calls.
+ *   Idempotent.
  */
 export function holdYoungGeneration(): () => void {
+  let isHeld = true;
   setYoungGrowth(youngGrowth.none);
-  return () => setYoungGrowth(youngGrowth.usual);
+  return () => {
+    if (isHeld) setYoungGrowth(youngGrowth.usual);
+    isHeld = false;
+  };
 }
 
 function setYoungGrowth(factor: number): void {
   setFlagsFromString(`--semi-space-growth-factor=${factor}`);
+}
+
+/**
+ * Collects the calling thread's garbage. Call this at the end of a thread's start. Otherwise V8 may
+ * keep what only the start needed for as long as the thread has little to do.
+ */
+export function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
 }
 
 /**

@@ -56,10 +56,8 @@ export class KeySender {
   readonly #sender: RtpSender;
   readonly #report: (report: KeysSent) => void;
   readonly #queued: QueuedKeys[] = [];
-  readonly #packets: readonly Uint8Array[] = Array.from(
-    { length: bufferCount },
-    () => new Uint8Array(rtpHeaderBytes + payloadBytes),
-  );
+  /** Made when they are first needed, because most calls send no keys. */
+  readonly #packets: Uint8Array[] = [];
   #nextBuffer = 0;
   #phase: Phase = { kind: 'idle' };
 
@@ -171,7 +169,8 @@ export class KeySender {
   }
 
   #write(event: number, isEnd: boolean, duration: number): Uint8Array {
-    const packet = this.#packets[this.#nextBuffer] as Uint8Array;
+    const packet = this.#packets[this.#nextBuffer] ?? new Uint8Array(rtpHeaderBytes + payloadBytes);
+    this.#packets[this.#nextBuffer] = packet;
     this.#nextBuffer = (this.#nextBuffer + 1) % bufferCount;
     packet[rtpHeaderBytes] = event;
     packet[rtpHeaderBytes + 1] = (isEnd ? endFlag : 0) | volume;

@@ -1,7 +1,7 @@
-// Creates the embedded database's folder on the first start, in a separate process. PGlite runs
-// PostgreSQL's initdb in a second, in-memory database and copies the result to the folder as an
-// archive. This needs half a gigabyte of memory, which would otherwise remain allocated in this
-// process and in its compiler threads.
+// Creates the embedded database with its tables on the first start, in a separate process. PGlite
+// runs PostgreSQL's initdb in a second, in-memory database and copies the result to the folder as
+// an archive. This needs half a gigabyte of memory, which would otherwise remain allocated in this
+// process and in its compiler threads. Creating the tables there would leave another 10 MB.
 
 import { spawn } from 'node:child_process';
 import { access, mkdtemp, readdir, rename, rm, rmdir } from 'node:fs/promises';
@@ -18,11 +18,12 @@ const createTimeoutMs = 60_000;
 const maxErrorLength = 2_000;
 
 /**
- * Creates the folder's database if there is no database yet.
+ * Creates the folder's database if there is no database yet. While the tables are created, the
+ * database listens at `socketPath`.
  *
  * @throws Error if the database can't be created, or if the folder contains something else
  */
-export async function ensurePgliteFolder(folder: string): Promise<void> {
+export async function ensurePgliteFolder(folder: string, socketPath: string): Promise<void> {
   if (await exists(join(folder, 'PG_VERSION'))) return;
   // If the package isn't installed, this throws a clear error before the child process would fail.
   import.meta.resolve('@electric-sql/pglite');
@@ -34,7 +35,7 @@ export async function ensurePgliteFolder(folder: string): Promise<void> {
   await removeUnfinished(prefix);
   const unfinished = await mkdtemp(prefix);
   try {
-    await createIn(unfinished);
+    await createIn(unfinished, socketPath);
     await rename(unfinished, folder);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
@@ -42,12 +43,13 @@ export async function ensurePgliteFolder(folder: string): Promise<void> {
   }
 }
 
-async function createIn(folder: string): Promise<void> {
+async function createIn(folder: string, socketPath: string): Promise<void> {
   const program = siblingModule('./pglite-creation-process', import.meta.url);
   const loader = program.pathname.endsWith('.ts')
     ? ['--import', import.meta.resolve('tsx/esm')]
     : [];
-  const child = spawn(process.execPath, [...loader, fileURLToPath(program), folder], {
+  const parameters = [...loader, fileURLToPath(program), folder, socketPath];
+  const child = spawn(process.execPath, parameters, {
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: createTimeoutMs,
   });

@@ -8,7 +8,7 @@ import { PGlite } from '@electric-sql/pglite';
  * idle gateway's memory. Pages that don't fit into the buffers can still be read quickly from the
  * operating system's cache.
  */
-const sharedBuffers = '16MB';
+const sharedBuffers = '8MB';
 
 export const startParameters: string[] = [
   ...PGlite.defaultStartParams,

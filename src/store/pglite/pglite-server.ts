@@ -47,12 +47,13 @@ export async function startPglite(
 ): Promise<PgliteServer> {
   const folder = folderIn(dataDir);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  await ensurePgliteFolder(folder).catch((error: unknown) => {
-    throw notStarted(folder, error);
-  });
   const socketFolder = await privateSocketFolder(dataDir);
   const socketPath = join(socketFolder, socketName);
   // A killed process leaves its socket behind.
+  await rm(socketPath, { force: true });
+  await ensurePgliteFolder(folder, socketPath).catch((error: unknown) => {
+    throw notStarted(folder, error);
+  });
   await rm(socketPath, { force: true });
 
   const workerData: PgliteWorkerData = { folder, socketPath };

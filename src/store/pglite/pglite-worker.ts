@@ -6,6 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
+import { collectGarbage } from '../../lib/threads/heap-growth.ts';
 import { startParameters } from './pglite-parameters.ts';
 import type { PgliteWorkerData } from './pglite-server.ts';
 
@@ -40,6 +41,8 @@ database.execProtocolRawStream = async (message, options) => {
 // because `pg` replaces its connection after each error.
 const server = new PGLiteSocketServer({ db: database, path: socketPath, maxConnections: 20 });
 await server.start();
+// The program's 9 MB, which PGlite has read from its file, are garbage once they are compiled.
+collectGarbage();
 
 const port = parentPort;
 port?.once('message', () => {

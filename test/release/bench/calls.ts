@@ -188,12 +188,17 @@ async function live({ gateway, receiver, probeFolder }: Bench): Promise<void> {
     timeoutMs: 180_000,
   });
   const placed: string[] = [];
+  // A dialer has a few connections. If each request had its own, we would measure them too.
   const raiseTo = async (count: number) => {
-    const missing = Array.from({ length: count - placed.length }, async () => {
-      const { callId } = await gateway.dialer.dial(viaSipp(callee, receiver));
-      placed.push(callId);
-    });
-    await Promise.all(missing);
+    let missing = count - placed.length;
+    const caller = async (): Promise<void> => {
+      while (missing > 0) {
+        missing -= 1;
+        const { callId } = await gateway.dialer.dial(viaSipp(callee, receiver));
+        placed.push(callId);
+      }
+    };
+    await Promise.all(Array.from({ length: concurrency }, caller));
     await eventually(() => placed.every((id) => receiver.has(id)), 'all are up', 60_000);
     return usage(gateway.runtime.pid, probeFolder);
   };
