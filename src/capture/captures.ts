@@ -52,9 +52,9 @@ export type CapturesOptions = {
 const maxCalls = 5_000;
 /**
  * We store a finished call after one to two of these intervals. By then, the media worker's final
- * report has arrived, and several calls can share one statement.
+ * report has arrived, and several calls can share one statement. Until then, it's read from memory.
  */
-const sweepMs = 500;
+const sweepMs = 1_000;
 const maxBatch = 50;
 const maxWaiting = 2_000;
 /**

@@ -12,7 +12,12 @@ import { recordedOutcome } from '../rules/campaign-outcomes.ts';
 import { settledCampaigns } from '../rules/campaigns.ts';
 import { calleeNumber, callerId, campaign, isShort } from '../schema/calls.ts';
 
-const lingerMs = 250;
+/**
+ * An ended call waits this long for others, because the statement is one of the most expensive of
+ * a call. Until then, summaries and rules count the call from its own row, and only its record is
+ * missing.
+ */
+const lingerMs = 1_000;
 /** We pause after a failure, because the database may be unreachable. */
 const retryMs = 1_000;
 /** Beyond this limit, we leave calls to the sweep for unsettled calls. */
@@ -24,7 +29,7 @@ const maxWaiting = 50_000;
  * is repeated. If the database of the calls was restored from a backup, a call may have a record
  * already, which stays as it is. The idempotency key of a settled call lives for another 24 h; the
  * statement locks keys in the order in which the intake locks them. All processes lock the rows of
- * the totals in the same order. A process runs the statement a few times a second, so the
+ * the totals in the same order. A process runs the statement at most once a second, so the
  * processes rarely wait for each other's rows. PostgreSQL runs `by_caller` after the main query,
  * so that all processes lock the two tables in the same order too.
  */
