@@ -1,7 +1,7 @@
 // A session as the main thread sees it. Here we handle offer and answer, and send commands to the
 // worker that owns the session's sockets.
 
-import { randomBytes } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import type { MediaOffer, MediaSession, PartnerSession } from '../calls/media.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
 import {
@@ -34,7 +34,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     crypto: options.offer.encryption === 'rtp' ? [] : newCryptoLines(),
     // RFC 3264, section 5, limits the id to 62 bits. We use just 48, which are unique enough and
     // fit into any parser's integer type.
-    sessionId: String(randomBytes(6).readUIntBE(0, 6)),
+    sessionId: String(randomInt(2 ** 48 - 1)),
   };
   let version = 1;
   const offerSdp = buildOffer(local, version);

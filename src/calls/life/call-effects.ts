@@ -70,6 +70,7 @@ export const noteAnswer = callSetup.assign(({ context, event }) => {
     beforeAnswer: { eventSequence, notificationSequence },
     leg: event.leg,
     detection: detects ? ('running' as const) : ('off' as const),
+    acceptsKeys: event.acceptsKeys,
     ...sequences,
   };
 });

@@ -376,13 +376,16 @@ class Line {
     this.#startDetection(event.at);
     this.#recording.answer(this.#session, event.at);
     this.#answerStream();
-    this.#sendAcceptsKeys();
-    this.#passLeg(event);
+    const answered = fromPort('leg', event, this.#ports.clock.now());
+    this.#send({ ...answered, acceptsKeys: this.#acceptsKeys() });
   }
 
   #sendAcceptsKeys(): void {
-    const acceptsKeys = this.#keys !== undefined || this.#session?.acceptsKeys() === true;
-    this.#send({ type: 'line.acceptsKeys', acceptsKeys });
+    this.#send({ type: 'line.acceptsKeys', acceptsKeys: this.#acceptsKeys() });
+  }
+
+  #acceptsKeys(): boolean {
+    return this.#keys !== undefined || this.#session?.acceptsKeys() === true;
   }
 
   /**
@@ -439,7 +442,7 @@ class Line {
     this.#pass(event);
   }
 
-  #passLeg(event: LegEvent): void {
+  #passLeg(event: Exclude<LegEvent, { kind: 'answered' }>): void {
     this.#send(fromPort('leg', event, this.#ports.clock.now()));
   }
 

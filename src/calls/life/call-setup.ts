@@ -38,16 +38,19 @@ type FromPort<Port extends string, Event extends { readonly kind: string }> = Ev
 export type PassedEvent = Exclude<MediaEvent, { kind: 'envelope' | 'connected' }>;
 export type PassedEventType = `media.${PassedEvent['kind']}`;
 
+type AcceptsKeys = {
+  /** Whether the far end accepts key presses, either as RTP events or by SIP INFO. */
+  readonly acceptsKeys: boolean;
+};
+
 /** Events from the line (SIP leg plus media session) to the machine. */
 export type LineEvent =
-  | FromPort<'leg', LegEvent>
+  | FromPort<'leg', Exclude<LegEvent, { kind: 'answered' }>>
+  | (FromPort<'leg', Extract<LegEvent, { kind: 'answered' }>> & AcceptsKeys)
   | FromPort<'media', PassedEvent>
   | FromPort<'transfer', TransferReport>
-  /**
-   * Sent at the answer and after every re-offer. Says whether the far end accepts key presses,
-   * either as RTP events or by SIP INFO.
-   */
-  | { readonly type: 'line.acceptsKeys'; readonly acceptsKeys: boolean }
+  /** Sent after every re-offer. */
+  | ({ readonly type: 'line.acceptsKeys' } & AcceptsKeys)
   /** The line passes the INVITE to the SIP port, which may send it at any time from now on. */
   | { readonly type: 'line.placing' };
 
