@@ -307,10 +307,20 @@ function guardFrames(socket: Socket, onDropped: (bytes: number) => void): void {
   socket.write = ((...values: unknown[]) => {
     const chunk = values[0];
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : 0;
-    if (bytes <= maxFrameBytes) return write(...values);
+    if (bytes <= maxFrameBytes) {
+      corkUntilNextTick(socket);
+      return write(...values);
+    }
     onDropped(bytes);
     return true;
   }) as Socket['write'];
+}
+
+/** Sends all frames of a tick in one system call. */
+function corkUntilNextTick(socket: Socket): void {
+  if (socket.writableCorked > 0) return;
+  socket.cork();
+  process.nextTick(() => socket.uncork());
 }
 
 /**
