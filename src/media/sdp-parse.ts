@@ -121,7 +121,7 @@ const usedLine =
   /^(c=|a=(?:rtpmap|rtcp|rtcp-mux|crypto|maxptime|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)):?(.*)/;
 
 function readLine(line: string, section: Section): void {
-  const [, kind, value = ''] = usedLine.exec(line) ?? [];
+  const [, kind = '', value = ''] = usedLine.exec(line) ?? [];
   switch (kind) {
     case 'c=':
       readConnection(value, section);
