@@ -6,7 +6,6 @@ import type { Socket } from 'node:net';
 import { type ClientOptions, WebSocket } from 'ws';
 import type { StreamFault } from '../calls/stream/stream-reasons.ts';
 import { AddressNotAllowedError } from '../lib/address-guard.ts';
-import { TextFrame } from './text-frame.ts';
 
 /**
  * 8 MiB are about 13 minutes of audio in base64. If a message is longer, the connection is closed
@@ -67,15 +66,12 @@ const transientStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 
 export class StreamLink {
   readonly #socket: WebSocket;
-  readonly #transport: Socket;
-  readonly #frame = new TextFrame();
   readonly #sink: LinkSink;
   #hasEnded = false;
   #failure: LinkEnd | undefined;
 
   constructor({ url, secret, timestampS, transport }: LinkOptions, sink: LinkSink) {
     this.#sink = sink;
-    this.#transport = transport;
     // The types for `ws` don't include `closeTimeout`.
     const options: ClientOptions & { readonly closeTimeout: number } = {
       headers: signatureHeaders(url, secret, timestampS),
@@ -112,14 +108,8 @@ export class StreamLink {
 
   send(text: string): void {
     if (this.#hasEnded) return;
-    if (TextFrame.canHold(text) && this.#isIdle) this.#transport.write(this.#frame.write(text));
-    else this.#socket.send(text);
+    this.#socket.send(text);
     if (this.#socket.bufferedAmount > maxBacklogBytes) this.abandon('backlog');
-  }
-
-  /** True if the transport has sent all frames, and doesn't hold their memory any more. */
-  get #isIdle(): boolean {
-    return this.#socket.readyState === WebSocket.OPEN && this.#transport.writableLength === 0;
   }
 
   /** Sends a ping. If the bot is alive, it responds with a pong. */
