@@ -89,7 +89,8 @@ const spreads = {
         '__spreadValues=(a,b)=>b==null?a:Object.hasOwn(b,"__proto__")' +
         '?__defProps(a,__getOwnPropDescs(b)):Object.assign(a,b)',
     },
-    // No literal in our code or our packages has an accessor after a spread. This would read it.
+    // If a literal had an accessor after a spread, this function would store its value. No literal
+    // in our code or our packages has one.
     {
       pattern: /__spreadProps=\(a,b\)=>.*?(?=;)/s,
       text: '__spreadProps=(a,b)=>__spreadValues(a,b)',

@@ -77,6 +77,12 @@ const wavTypes = [
   'application/octet-stream',
 ];
 
+/**
+ * An upload may wait for ten others, whose conversions take about 3 s each, and its own conversion
+ * may take 30 s on an overloaded machine (`src/sounds/converter.ts`).
+ */
+const maxUploadMs = 75_000;
+
 export function registerSounds(server: ApiInstance, deps: SoundRoutesDependencies): void {
   registerReads(server, deps);
   registerRemoval(server, deps);
@@ -168,6 +174,7 @@ function registerUpload(server: ApiInstance, { services, clients }: SoundRoutesD
     url: `${prefix}/:soundName`,
     onRequest: clients.require(access),
     bodyLimit: maxFileBytes,
+    config: { responseTimeoutMs: maxUploadMs },
     schema: {
       operationId: 'putSound',
       summary: 'Upload a sound, or replace it',

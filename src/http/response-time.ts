@@ -1,6 +1,6 @@
-// Bounds how long a client waits for its response. Fastify's `handlerTimeout` bounds only requests
-// without a body: Node says that a request is closed as soon as its body has been read, and Fastify
-// then clears the time-out.
+// Bounds how long a client waits for its response. Fastify's `handlerTimeout` can't bound a request
+// with a body: Node emits `close` on a request as soon as its body has been read, and Fastify then
+// clears the time-out.
 
 import { errorCodes } from 'fastify';
 import type { ApiInstance } from './http.ts';
@@ -13,9 +13,10 @@ declare module 'fastify' {
 }
 
 /**
- * Answers each request that has no response after its time with FST_ERR_HANDLER_TIMEOUT. If the
- * response has begun, we cut the connection, because the status can't change any more. Responses
- * that a route writes itself, such as event streams, have no bound.
+ * Fails a request with FST_ERR_HANDLER_TIMEOUT if its response isn't complete in time. The time
+ * begins with the request's headers. If the response has begun, we cut the connection, because the
+ * status can't change any more. Responses that a route writes itself, such as event streams, have
+ * no bound.
  */
 export function answerInTime(server: ApiInstance, defaultTimeoutMs: number): void {
   server.addHook('onRequest', (request, reply, done) => {

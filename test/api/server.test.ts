@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { forEachTest } from '../support/opened.ts';
 import {
   dial,
@@ -45,6 +46,38 @@ test('a request that is not answered in time gets a 503, with a body and without
     type: 'urn:offhook:problem:acceptance-unknown',
   });
   expect(await listed.json()).toMatchObject({ status: 503 });
+});
+
+test('an upload of a sound may take longer, because it waits for the conversion', async () => {
+  const never = () => new Promise<never>(() => undefined);
+  let convert: (() => void) | undefined;
+  const at = new Date('2026-11-20T09:00:00Z');
+  const sound = { name: 'a', durationMs: 1, bytes: 8, sha256: '00', createdAt: at, updatedAt: at };
+  const put = async () => {
+    await new Promise<void>((resolve) => {
+      convert = resolve;
+    });
+    return { kind: 'created', sound } as const;
+  };
+  const list = async () => [];
+  await using slow = await startHarness(
+    {
+      deadLetters: { list: never, replayOne: never, replay: never },
+      sounds: { put, list, find: never, remove: never },
+    },
+    [],
+    { responseTimeoutMs: 100 },
+  );
+  const url = await slow.server.listen({ host: '127.0.0.1', port: 0 });
+  const auth = await token();
+  const uploading = fetch(`${url}/api/public/sounds/a`, {
+    ...{ method: 'PUT', headers: { auth, 'content-type': 'audio/wav' }, body: 'a WAV file' },
+  });
+  await eventually(() => convert !== undefined, 'the upload is being converted');
+  const listed = await fetch(`${url}/api/public/bot/st-1/notifications`, { headers: { auth } });
+  convert?.();
+
+  expect([listed.status, (await uploading).status]).toEqual([503, 200]);
 });
 
 describe('problem documents', () => {
