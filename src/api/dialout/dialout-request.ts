@@ -138,7 +138,7 @@ export function parseDialout(
   }
   if (!parsed.success) return { ok: false, errors };
 
-  const result = acrossMembers(parsed.data, { ...context, ...requester }, errors);
+  const result = acrossMembers(parsed.data, requester, context, errors);
   if (!result.ok) return result;
   const ignored = unknown.ignored.length === 0 ? {} : { ignored: unknown.ignored };
   const remarks = { ...numbers.dialled, ...ignored };
@@ -156,10 +156,11 @@ function acrossMembers(
     bareNumbers: _bare,
     ...wanted
   }: z.output<typeof dialoutSchema>,
-  { bot, ...context }: RequestContext & Requester,
+  { bot, ruleSet, keyProblem }: Requester,
+  context: RequestContext,
   found: readonly MemberError[],
 ): ParsedDialout {
-  const { routes, streams } = context;
+  const { routes, streams, isSoundReachable, isNotifiable } = context;
   const errors = [...found];
   const headers = checkNotifyHeaders(notifyHeaders ?? {});
   if (!headers.ok) errors.push(...headers.errors);
@@ -169,7 +170,8 @@ function acrossMembers(
   const detects = wanted.machineDetection !== 'disabled';
   const stream = resolveStream(wanted.stream, { bot, detects, streams });
   if (!stream.ok) errors.push(...stream.errors);
-  const recorded = resolveRecording(wanted.recording, { bot, detects, checks: context });
+  const checks = { isSoundReachable, isNotifiable, keyProblem };
+  const recorded = resolveRecording(wanted.recording, { bot, detects, checks });
   if (!recorded.ok) errors.push(...recorded.errors);
   const trunk = route.ok ? route.trunk : undefined;
   errors.push(...headerErrors(wanted, route, routes));
@@ -180,7 +182,7 @@ function acrossMembers(
   errors.push(
     ...planErrors(wanted, wanted.machineDetection),
     ...optOutErrors(wanted),
-    ...ruleErrors(wanted, context.ruleSet),
+    ...ruleErrors(wanted, ruleSet),
   );
   if (errors.length > 0 || !headers.ok || !stream.ok || !recorded.ok || !plan.ok) {
     return { ok: false, errors };

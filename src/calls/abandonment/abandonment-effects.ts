@@ -5,7 +5,7 @@ import { assertEvent } from 'xstate';
 import { announce } from '../announcements/announcement-effects.ts';
 import { verdictEventOf } from '../detection/amd-event.ts';
 import { nextEvent } from '../life/call-events.ts';
-import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
+import { type CallMachineContext, callSetup, changing } from '../life/call-setup.ts';
 import { evidenceAfter } from '../rules/evidence.ts';
 import {
   type AbandonmentRule,
@@ -27,7 +27,8 @@ const announcementLeadMs = 200;
 
 /** Notes who answered, after each event of detection. */
 export const noteAnswerer = callSetup.enqueueActions(({ context, enqueue }) => {
-  const { reach, answeredAt, amdEvents } = context;
+  const { reach, progress } = context;
+  const { answeredAt, amdEvents } = progress;
   const rule = ruleOf(context);
   const verdict = verdictEventOf(amdEvents);
   if (rule === undefined || answeredAt === undefined || verdict === undefined) return;
@@ -35,7 +36,7 @@ export const noteAnswerer = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ reach: { ...reach, answerer } });
   if (answerer !== 'machine') {
     const delay = deadlineOf(answerer, rule.formula).getTime() - context.clock.now().getTime();
-    if (context.call.request.abandonedSound !== undefined) {
+    if (context.progress.call.request.abandonedSound !== undefined) {
       const inTime = Math.max(0, delay - announcementLeadMs);
       enqueue.raise({ type: 'reach.giveUp' }, { id: 'reach-announcement', delay: inTime });
     }
@@ -105,7 +106,7 @@ export const giveUpOnPerson = callSetup.enqueueActions(({ context, enqueue }) =>
 /** Stores each outcome as soon as it is decided, and again if a correction changes it. */
 export const judgeReach = callSetup.enqueueActions(({ context, enqueue }) => {
   const rule = ruleOf(context);
-  if (rule === undefined || context.answeredAt === undefined) return;
+  if (rule === undefined || context.progress.answeredAt === undefined) return;
   const { reach } = context;
   const outcomes = outcomesOf(context);
   const hasChanged = meterFormulas.some((formula) => outcomes[formula] !== reach.outcomes[formula]);
@@ -115,15 +116,16 @@ export const judgeReach = callSetup.enqueueActions(({ context, enqueue }) => {
   const step = { events: [], person: outcomes };
   if (!isStated || reach.isStated) return enqueue({ type: 'append', params: step });
   const at = context.end?.at ?? context.clock.now();
-  const { event, ...sequences } = nextEvent(context, 'abandoned', at, {
+  const { event, ...sequences } = nextEvent(context.progress, 'abandoned', at, {
     ...{ formula: rule.formula, missing: rule.connected },
     ...greetingEndOf(reach),
   });
-  enqueue.assign({ ...sequences, evidence: evidenceAfter(context.evidence, event) });
+  const evidence = evidenceAfter(context.progress.evidence, event);
+  enqueue.assign(changing('progress', { ...sequences, evidence }));
   enqueue({ type: 'append', params: { ...step, events: [event] } });
   // If detection decides late, somebody may have come too late, but before the decision.
   const isAlone = connectedAtOf(reach) === undefined;
-  if (isAlone && context.call.request.abandonedSound !== undefined) {
+  if (isAlone && context.progress.call.request.abandonedSound !== undefined) {
     enqueue(announce('abandonedSound'));
   }
 });
@@ -139,7 +141,8 @@ function outcomesOf(context: CallMachineContext): PersonOutcomes {
 }
 
 /** Whoever opts out by a key leaves the call with it, although a sound may follow. */
-function endOf({ end, evidence: { optedOut } }: CallMachineContext): ReachEnd | undefined {
+function endOf({ end, progress }: CallMachineContext): ReachEnd | undefined {
+  const { optedOut } = progress.evidence;
   if (optedOut?.by === 'key') return { at: new Date(optedOut.at), isByPerson: true };
   if (end === undefined) return undefined;
   return { at: end.at, isByPerson: end.reasonCode === 'Caller-disconnected' };
@@ -151,6 +154,6 @@ function greetingEndOf({ answerer }: Reach): { readonly greetingEndedMs?: number
   return greetingEndedMs === undefined ? {} : { greetingEndedMs };
 }
 
-function ruleOf({ call }: Pick<CallMachineContext, 'call'>): AbandonmentRule | undefined {
-  return call.ruling?.abandonment;
+function ruleOf({ progress }: CallMachineContext): AbandonmentRule | undefined {
+  return progress.call.ruling?.abandonment;
 }

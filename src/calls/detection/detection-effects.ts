@@ -9,17 +9,16 @@ import { amdEvent, amdStoppedEvent } from './detection-events.ts';
 
 export const emitAmd = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.amd');
-  const { answeredAt } = context;
+  const { answeredAt } = context.progress;
   if (answeredAt === undefined || context.detection !== 'running') return;
   if (isOverruled(context, event.amd)) return;
-  const amdEvents = [...context.amdEvents, event.amd];
+  const amdEvents = [...context.progress.amdEvents, event.amd];
   const at = noLaterThanEnd(context, event.at);
-  const progress = { ...context, answeredAt, amdEvents };
+  const progress = { ...context.progress, answeredAt, amdEvents };
   const { event: emitted, ...sequences } = amdEvent(progress, at, event.amd);
   enqueue.assign({
-    amdEvents,
+    progress: { ...context.progress, amdEvents, ...sequences },
     detection: event.amd.event === 'amd_stopped' ? 'stopped' : 'running',
-    ...sequences,
   });
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
@@ -29,12 +28,12 @@ export const emitAmd = callSetup.enqueueActions(({ context, event, enqueue }) =>
  * end with that event.
  */
 export const emitAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
-  const { answeredAt } = context;
+  const { answeredAt } = context.progress;
   if (answeredAt === undefined || context.detection !== 'running') return;
   const at = context.end?.at ?? context.clock.now();
-  const stop = { reason: 'call-ended', round: context.round } as const;
-  const { event, progress } = amdStoppedEvent({ ...context, answeredAt }, at, stop);
-  enqueue.assign({ detection: 'stopped', ...progress });
+  const stop = { reason: 'call-ended', round: context.plans.round } as const;
+  const { event, progress } = amdStoppedEvent({ ...context.progress, answeredAt }, at, stop);
+  enqueue.assign({ detection: 'stopped', progress: { ...context.progress, ...progress } });
   enqueue({ type: 'append', params: { events: [event] } });
 });
 
@@ -47,8 +46,8 @@ export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) =
  * Whether an earlier verdict makes the event irrelevant. If detection fails after its verdict, we
  * only emit `amd_stopped`.
  */
-function isOverruled({ amdEvents }: CallMachineContext, amd: AmdEvent): boolean {
-  return amd.event === 'amd_error' && amdEvents.length > 0;
+function isOverruled({ progress }: CallMachineContext, amd: AmdEvent): boolean {
+  return amd.event === 'amd_error' && progress.amdEvents.length > 0;
 }
 
 /**
@@ -59,7 +58,7 @@ export function disconnectReason(
   context: CallMachineContext,
   amd: AmdEvent,
 ): 'machine' | 'failure' | undefined {
-  if (context.call.request.machineDetection !== 'disconnect') return undefined;
+  if (context.progress.call.request.machineDetection !== 'disconnect') return undefined;
   // Once an agent is connected, it's up to the agent when to hang up. A beep in the person's room
   // must not end the conversation.
   if (context.ongoing?.isAnswered === true) return undefined;

@@ -2,22 +2,28 @@
 
 import { assertEvent } from 'xstate';
 import { nextEvent, noLaterThanEnd } from '../life/call-events.ts';
-import { type CallMachineContext, type CallMachineEvent, callSetup } from '../life/call-setup.ts';
+import {
+  type CallMachineContext,
+  type CallMachineEvent,
+  callSetup,
+  changing,
+} from '../life/call-setup.ts';
 import { hiddenDigits, hidesKeys } from '../recording/recording-progress.ts';
 import type { KeyTransport } from './keys.ts';
 
 export const emitDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, ['leg.dtmf', 'media.dtmf']);
-  if (context.digits >= context.limits.maxDigits) return;
+  if (context.keys.digits >= context.limits.maxDigits) return;
   const press = pressOf(context, event);
-  const { event: emitted, ...sequences } = nextEvent(context, 'dtmf', event.at, press);
-  enqueue.assign({ digits: context.digits + 1, ...sequences });
+  const { event: emitted, ...sequences } = nextEvent(context.progress, 'dtmf', event.at, press);
+  enqueue.assign(changing('progress', sequences));
+  enqueue.assign(changing('keys', { digits: context.keys.digits + 1 }));
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
 /** Returns the event's data. Hides a digit that was pressed while the recording was paused. */
 function pressOf(
-  { recording }: CallMachineContext,
+  { progress: { recording } }: CallMachineContext,
   event: Extract<CallMachineEvent, { type: 'leg.dtmf' | 'media.dtmf' }>,
 ) {
   const { durationMs } = event;
@@ -28,9 +34,9 @@ function pressOf(
   return { digit, source, ...(durationMs === undefined ? {} : { durationMs }) };
 }
 
-export const noteAcceptsKeys = callSetup.assign(({ event }) => {
+export const noteAcceptsKeys = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'line.acceptsKeys');
-  return { acceptsKeys: event.acceptsKeys };
+  return { keys: { ...context.keys, acceptsKeys: event.acceptsKeys } };
 });
 
 /** Counts `press` commands, because the media worker must report the end of each one. */
@@ -39,26 +45,27 @@ export const countKeys = callSetup.assign(({ context, event }) => {
   const { command } = event;
   if (command.kind !== 'press') return {};
   const { commandId = '' } = command.keys;
-  const { hiddenPresses, pressing, recording, clock } = context;
-  const isHidden = hidesKeys(recording, clock.now());
-  return {
-    pressing: pressing + 1,
-    ...(isHidden ? { hiddenPresses: [...hiddenPresses, commandId] } : {}),
-  };
+  const { keys, progress, clock } = context;
+  const isHidden = hidesKeys(progress.recording, clock.now());
+  const hiddenPresses = isHidden ? [...keys.hiddenPresses, commandId] : keys.hiddenPresses;
+  return { keys: { ...keys, pressing: keys.pressing + 1, hiddenPresses } };
 });
 
 export const emitKeysSent = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.keysSent');
   const at = noLaterThanEnd(context, event.at);
   const { report } = event;
-  const { hiddenPresses, pressing, recording } = context;
-  const isHidden = hiddenPresses.includes(report.commandId) || hidesKeys(recording, at);
+  const { hiddenPresses, pressing } = context.keys;
+  const isHidden =
+    hiddenPresses.includes(report.commandId) || hidesKeys(context.progress.recording, at);
   const sent = isHidden ? { ...report, digits: hiddenDigits(report.digits) } : report;
-  const { event: emitted, ...sequences } = nextEvent(context, 'dtmf-sent', at, sent);
-  enqueue.assign({
-    pressing: Math.max(0, pressing - 1),
-    hiddenPresses: hiddenPresses.filter((commandId) => commandId !== report.commandId),
-    ...sequences,
-  });
+  const { event: emitted, ...sequences } = nextEvent(context.progress, 'dtmf-sent', at, sent);
+  enqueue.assign(changing('progress', sequences));
+  enqueue.assign(
+    changing('keys', {
+      pressing: Math.max(0, pressing - 1),
+      hiddenPresses: hiddenPresses.filter((commandId) => commandId !== report.commandId),
+    }),
+  );
   enqueue({ type: 'append', params: { events: [emitted] } });
 });

@@ -21,6 +21,7 @@ import {
   type CallMachineContext,
   type CallMachineEvent,
   callSetup,
+  changing,
   sendToMedia,
 } from './call-setup.ts';
 
@@ -28,11 +29,11 @@ const answerNotStored = { by: 'gateway', reason: 'The answer could not be record
 
 export const emitDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'leg.sent');
-  const { event: emitted, ...sequences } = dialingEvent(context, event.at, event.gateway);
+  const { event: emitted, ...sequences } = dialingEvent(context.progress, event.at, event.gateway);
   // The time to connect is measured from the first INVITE, whichever gateway ends up carrying the
   // call.
-  const dialedAt = context.sentAt ?? event.at;
-  enqueue.assign({ sentAt: dialedAt, ...sequences });
+  const dialedAt = context.progress.sentAt ?? event.at;
+  enqueue.assign(changing('progress', { sentAt: dialedAt, ...sequences }));
   enqueue({ type: 'append', params: { events: [emitted], dialedAt, leg: event.leg } });
 });
 
@@ -40,38 +41,39 @@ export const notePlacing = callSetup.assign({ mayHaveSent: true });
 
 export const noteFailedAttempt = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'leg.attemptFailed');
-  return { failedAttempts: [...context.failedAttempts, event.attempt] };
+  const failedAttempts = [...context.progress.failedAttempts, event.attempt];
+  return { progress: { ...context.progress, failedAttempts } };
 });
 
 export const emitRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'leg.provisional');
   const { status, reason, sdp } = event;
   const response = { sipStatus: status, sipReason: reason, earlyMedia: sdp !== undefined };
-  const { event: emitted, ...sequences } = ringingEvent(context, event.at, response);
-  enqueue.assign({ ringingAt: event.at, ...sequences });
+  const { event: emitted, ...sequences } = ringingEvent(context.progress, event.at, response);
+  enqueue.assign(changing('progress', { ringingAt: event.at, ...sequences }));
   const leg = event.leg === undefined ? {} : { leg: event.leg };
   enqueue({ type: 'append', params: { events: [emitted], ringingAt: event.at, ...leg } });
 });
 
 export const noteStated = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'leg.stated');
-  const { connectedIdentity = context.connectedIdentity, cause = context.earlyCause } = event;
-  return { connectedIdentity, earlyCause: cause };
+  const { progress } = context;
+  const { connectedIdentity = progress.connectedIdentity, cause = progress.earlyCause } = event;
+  return { progress: { ...progress, connectedIdentity, earlyCause: cause } };
 });
 
 export const noteAnswer = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'leg.answered');
-  const { event: emitted, ...sequences } = answeredEvent({ ...context, answeredAt: event.at });
-  const { eventSequence, notificationSequence } = context;
-  const detects = context.call.request.machineDetection !== 'disabled';
+  const progress = { ...context.progress, answeredAt: event.at };
+  const { event: emitted, ...sequences } = answeredEvent(progress);
+  const { eventSequence, notificationSequence } = progress;
+  const detects = context.progress.call.request.machineDetection !== 'disabled';
   return {
-    answeredAt: event.at,
-    answeredEvent: emitted,
-    beforeAnswer: { eventSequence, notificationSequence },
+    progress: { ...progress, ...sequences },
+    answer: { event: emitted, before: { eventSequence, notificationSequence } },
     leg: event.leg,
     detection: detects ? ('running' as const) : ('off' as const),
-    acceptsKeys: event.acceptsKeys,
-    ...sequences,
+    keys: { ...context.keys, acceptsKeys: event.acceptsKeys },
   };
 });
 
@@ -86,7 +88,8 @@ export const acknowledge = callSetup.enqueueActions(({ enqueue }) => {
  * after all, which we learn when we store the end, the call is treated as answered.
  */
 export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
-  const { answeredAt, beforeAnswer, eventSequence, notificationSequence } = context;
+  const { answer, progress } = context;
+  const { answeredAt, eventSequence, notificationSequence } = progress;
   enqueue({
     type: 'sendToLine',
     params: { type: 'hangUp', reason: 'answer could not be recorded' },
@@ -95,11 +98,10 @@ export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => 
   enqueue({ type: 'sendToLine', params: { type: 'stopStream', reason: 'call-ended' } });
   enqueue({ type: 'sendToLine', params: { type: 'stopRecording' } });
   enqueue.assign({
-    ...(answeredAt === undefined
+    progress: { ...progress, ...answer?.before, answeredAt: undefined },
+    ...(answeredAt === undefined || answer === undefined
       ? {}
-      : { uncertainAnswer: { answeredAt, eventSequence, notificationSequence } }),
-    ...beforeAnswer,
-    answeredAt: undefined,
+      : { answer: { ...answer, uncertain: { answeredAt, eventSequence, notificationSequence } } }),
     detection: 'off',
     end: endBeforeAnswer(answerNotStored, context.clock.now()),
   });
@@ -108,26 +110,32 @@ export const abandonAnswer = callSetup.enqueueActions(({ context, enqueue }) => 
 /** Asks the media how the call sounded, unless the media session is gone. */
 export const awaitQuality = callSetup.enqueueActions(({ event, enqueue }) => {
   if (event.type === 'media.failed') return;
-  enqueue.assign({ awaitsQuality: true });
+  enqueue.assign(changing('ending', { awaitsQuality: true }));
   enqueue(sendToMedia({ kind: 'requestQuality' }));
 });
 
-export const noteQuality = callSetup.assign(({ event }) => {
+export const noteQuality = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'media.quality');
-  return { awaitsQuality: false, quality: event.quality };
+  return {
+    progress: { ...context.progress, quality: event.quality },
+    ending: { ...context.ending, awaitsQuality: false },
+  };
 });
 
-export const stopAwaitingQuality = callSetup.assign({ awaitsQuality: false });
+export const stopAwaitingQuality = callSetup.assign(changing('ending', { awaitsQuality: false }));
 
 export const buildEnd = callSetup.assign(({ context }) => {
   const end =
     context.end ?? endBeforeAnswer({ by: 'gateway', reason: 'Unknown' }, context.clock.now());
   const progress = {
-    ...context,
-    isAbandoned: isAbandoned(context.reach, context.call.ruling?.abandonment),
+    ...context.progress,
+    isAbandoned: isAbandoned(context.reach, context.progress.call.ruling?.abandonment),
   };
   const { event, ...sequences } = endEvent(progress, end);
-  return { endEvent: event, ...sequences };
+  return {
+    progress: { ...context.progress, ...sequences },
+    ending: { ...context.ending, event },
+  };
 });
 
 /**
@@ -135,28 +143,26 @@ export const buildEnd = callSetup.assign(({ context }) => {
  * answer. That answer hasn't been published, and detection hasn't emitted any events.
  */
 export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {
-  const { uncertainAnswer, answeredEvent: answerEvent, end } = context;
-  if (uncertainAnswer === undefined || answerEvent === undefined || end === undefined) {
-    return undefined;
-  }
-  const answered = { ...context, ...uncertainAnswer };
-  const detects = context.call.request.machineDetection !== 'disabled';
+  const { answer, end } = context;
+  if (answer?.uncertain === undefined || end === undefined) return undefined;
+  const answered = { ...context.progress, ...answer.uncertain };
+  const detects = context.progress.call.request.machineDetection !== 'disabled';
   const stop = { reason: 'call-ended', round: 1 } as const;
   const stopped = detects ? amdStoppedEvent(answered, end.at, stop) : undefined;
   const last = endEvent(
     { ...answered, ...stopped?.progress },
     endAfterAnswer(answerNotStored, end.at),
   );
-  return [answerEvent, ...(stopped === undefined ? [] : [stopped.event]), last.event];
+  return [answer.event, ...(stopped === undefined ? [] : [stopped.event]), last.event];
 }
 
-export const endByFailure = callSetup.assign(({ event }) => {
+export const endByFailure = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'leg.failed');
   const { failure } = event;
   const isRefused = failure.kind === 'response';
   return {
     end: endOfFailure(failure),
-    ...(isRefused ? { legIsOver: true as const } : {}),
+    ...(isRefused ? { ending: { ...context.ending, legIsOver: true as const } } : {}),
     ...(failure.isUnsent === true ? { mayHaveSent: false } : {}),
   };
 });
@@ -170,7 +176,7 @@ export const endByLeg = callSetup.assign(({ context, event }) => {
       context.end ??
       (by === 'remote' ? endOfRemoteBye(end) : endAfterAnswer({ by: 'gateway', reason }, at)),
     // If the far end sent BYE, its leg has ended. A lost leg may still be up.
-    ...(by === 'remote' ? { legIsOver: true } : {}),
+    ...(by === 'remote' ? { ending: { ...context.ending, legIsOver: true as const } } : {}),
   };
 });
 
@@ -215,7 +221,7 @@ export const hangUpOnFailure = callSetup.enqueueActions(({ context, event, enque
   const reason = failureReason(event);
   const command: EndCommand = { by: 'gateway', reason };
   const at = context.clock.now();
-  const answered = context.answeredAt !== undefined;
+  const answered = context.progress.answeredAt !== undefined;
   enqueue.assign({ end: answered ? endAfterAnswer(command, at) : endBeforeAnswer(command, at) });
   enqueue({ type: 'sendToLine', params: { type: answered ? 'hangUp' : 'cancel', reason } });
 });

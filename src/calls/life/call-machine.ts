@@ -84,7 +84,7 @@ import {
   hangUpByBot,
   hangUpOnBotFailure,
   streamEndReason,
-  streamsOfRequest,
+  streamingOfRequest,
 } from '../stream/stream-effects.ts';
 import {
   closeTransfer,
@@ -303,25 +303,24 @@ const closing = callSetup.createStateConfig({
 export const callMachine = callSetup.createMachine({
   id: 'call',
   context: ({ input }) => ({
-    ...progressOfAccepted(input.call),
+    progress: progressOfAccepted(input.call),
     limits: input.limits,
     clock: input.clock,
     journal: input.journal,
     detection: 'off',
-    round: 1,
-    ...streamsOfRequest(input.call.request.stream),
-    digits: 0,
-    streamEvents: 0,
-    hasPlans:
-      input.call.request.voicemail !== undefined || input.call.request.screening !== undefined,
-    acceptsKeys: false,
-    pressing: 0,
-    hiddenPresses: [],
+    plans: {
+      hasPlans:
+        input.call.request.voicemail !== undefined || input.call.request.screening !== undefined,
+      round: 1,
+    },
+    streaming: streamingOfRequest(input.call.request.stream),
+    keys: { digits: 0, acceptsKeys: false, pressing: 0, hiddenPresses: [] },
     transfers: 0,
     reach: nothingReached,
+    ending: {},
   }),
-  output: ({ context: { end, quality } }) => ({ end, quality }),
-  invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
+  output: ({ context: { end, progress } }) => ({ end, quality: progress.quality }),
+  invoke: { id: 'line', src: 'line', input: ({ context }) => context.progress.call },
   on: {
     'line.acceptsKeys': { actions: noteAcceptsKeys },
     'line.placing': { actions: notePlacing },
@@ -393,15 +392,17 @@ export const callMachine = callSetup.createMachine({
 
 export type CallActor = ActorRefFrom<typeof callMachine>;
 
-function answerStep({ answeredAt, leg, answeredEvent }: CallMachineContext): CallStep {
-  if (answeredAt === undefined || leg === undefined || answeredEvent === undefined) {
+function answerStep({ progress, leg, answer }: CallMachineContext): CallStep {
+  const { answeredAt } = progress;
+  if (answeredAt === undefined || leg === undefined || answer === undefined) {
     throw new Error('an answer is stored only after it was noted');
   }
-  return { events: [answeredEvent], answeredAt, leg };
+  return { events: [answer.event], answeredAt, leg };
 }
 
 function endStep(context: CallMachineContext): CallStep {
-  const { endEvent: event, legIsOver, sentAt, mayHaveSent } = context;
+  const { progress, ending, mayHaveSent } = context;
+  const { event, legIsOver } = ending;
   if (event === undefined) throw new Error('an end is stored only after it was built');
   const ifAnswered = endIfAnswered(context);
   return {
@@ -409,8 +410,8 @@ function endStep(context: CallMachineContext): CallStep {
     ending: {
       event,
       ...(ifAnswered === undefined ? {} : { ifAnswered }),
-      ...evidenceIn(context),
-      ...(sentAt === undefined && mayHaveSent !== true ? { isUnsent: true } : {}),
+      ...evidenceIn(progress),
+      ...(progress.sentAt === undefined && mayHaveSent !== true ? { isUnsent: true } : {}),
     },
     ...(legIsOver === undefined ? {} : { legIsOver }),
   };

@@ -113,9 +113,9 @@ export class CallRegistry {
     if (actor === undefined) return undefined;
     const snapshot = actor.getSnapshot();
     return {
-      call: snapshot.context.call,
+      call: snapshot.context.progress.call,
       state: stateOf(snapshot),
-      acceptsKeys: snapshot.context.acceptsKeys,
+      acceptsKeys: snapshot.context.keys.acceptsKeys,
       transferObstacle: transferObstacle(snapshot.context),
       streamObstacles: streamObstacles(snapshot.context),
       hidesKeys: this.hidesKeys(callId),
@@ -127,7 +127,7 @@ export class CallRegistry {
   /** Whether a digit that arrives now must be hidden. False if the call isn't here. */
   hidesKeys(callId: CallId): boolean {
     const context = this.#calls.get(callId)?.getSnapshot().context;
-    return context !== undefined && hidesKeys(context.recording, context.clock.now());
+    return context !== undefined && hidesKeys(context.progress.recording, context.clock.now());
   }
 
   /** @returns false if this process doesn't have the call */
@@ -178,7 +178,7 @@ export class CallRegistry {
     if (actor === undefined) return;
     this.#calls.delete(callId);
     this.#turns.delete(callId);
-    const { call } = actor.getSnapshot().context;
+    const { call } = actor.getSnapshot().context.progress;
     for (const listener of this.#endListeners) listener(callId, output, call);
     this.#removals.notify();
   }

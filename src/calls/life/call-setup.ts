@@ -191,32 +191,20 @@ export type CallMachineInput = {
   readonly journal: Journal;
 };
 
-export type CallMachineContext = CallProgress & {
+/**
+ * XState copies the context with `Object.assign` whenever a member changes. If the copy has more
+ * than 19 members, V8 makes it a hash table: the next copy then takes 12 µs instead of 0.3 µs, and
+ * the context 1,600 bytes instead of 250. So the members are in groups, none of them that large.
+ */
+export type CallMachineContext = {
+  readonly progress: CallProgress;
   readonly limits: CallLimits;
   readonly clock: Clock;
   readonly journal: Journal;
   readonly detection: 'off' | 'running' | 'stopped';
-  /** The current detection round. A new round starts after a call screener has been answered. */
-  readonly round: number;
-  /**
-   * The plan that's in control of the call. No bot can join until that plan has released the call.
-   */
-  readonly heldBy?: PlanName | undefined;
-  /** True while any of the request's plans may still act. */
-  readonly hasPlans: boolean;
-  /**
-   * Streams that haven't ended, oldest first. Any that are being stopped precede the current
-   * stream.
-   */
-  readonly streams: readonly StreamProgress[];
-  readonly streamsBegun: number;
-  readonly digits: number;
-  readonly streamEvents: number;
-  readonly acceptsKeys: boolean;
-  /** Number of `press` commands for which we're still waiting for the media to report the end. */
-  readonly pressing: number;
-  /** The `press` commands that arrived while digits were hidden. */
-  readonly hiddenPresses: readonly string[];
+  readonly plans: PlansState;
+  readonly streaming: StreamingState;
+  readonly keys: KeysState;
   /** Number of transfers started so far, including the current one. */
   readonly transfers: number;
   /** The transfer that is in progress. */
@@ -227,27 +215,77 @@ export type CallMachineContext = CallProgress & {
   readonly announcing?: AnnouncementKind;
   /** Whether a person who answered was connected in time. */
   readonly reach: ReachProgress;
-  /** True from the end of an answered call until the media has said how it sounded. */
-  readonly awaitsQuality?: boolean;
   readonly end?: CallEnd;
-  readonly endEvent?: TerminalEvent;
+  readonly ending: EndingState;
   /** State that another process would need in order to end the leg. Set from the 200 OK on. */
   readonly leg?: StoredLeg;
+  /** True once an INVITE may have left, although `leg.sent` has not said so yet. */
+  readonly mayHaveSent?: boolean;
+  /** Set by the 200 OK. */
+  readonly answer?: AnswerState;
+};
+
+type PlansState = {
+  /**
+   * The plan that's in control of the call. No bot can join until that plan has released the call.
+   */
+  readonly heldBy?: PlanName | undefined;
+  /** True while any of the request's plans may still act. */
+  readonly hasPlans: boolean;
+  /** The current detection round. A new round starts after a call screener has been answered. */
+  readonly round: number;
+};
+
+export type StreamingState = {
+  /**
+   * Streams that haven't ended, oldest first. Any that are being stopped precede the current
+   * stream.
+   */
+  readonly streams: readonly StreamProgress[];
+  readonly streamsBegun: number;
+  readonly streamEvents: number;
+};
+
+type KeysState = {
+  readonly digits: number;
+  readonly acceptsKeys: boolean;
+  /** Number of `press` commands for which we're still waiting for the media to report the end. */
+  readonly pressing: number;
+  /** The `press` commands that arrived while digits were hidden. */
+  readonly hiddenPresses: readonly string[];
+};
+
+type EndingState = {
+  /** True from the end of an answered call until the media has said how it sounded. */
+  readonly awaitsQuality?: boolean;
   /**
    * Set if the far end hung up or refused the call, which means that there's no leg left to end.
    */
   readonly legIsOver?: true;
-  /** True once an INVITE may have left, although `leg.sent` has not said so yet. */
-  readonly mayHaveSent?: boolean;
-  readonly answeredEvent?: CallEvent;
+  readonly event?: TerminalEvent;
+};
+
+type AnswerState = {
+  readonly event: CallEvent;
   /**
    * The sequence numbers before the answer. The machine falls back to these numbers if the answer
    * couldn't be stored.
    */
-  readonly beforeAnswer?: Sequences;
-  /** An answer that the machine gave up on, although the database may have stored it. */
-  readonly uncertainAnswer?: Sequences & { readonly answeredAt: Date };
+  readonly before: Sequences;
+  /** Set if the machine gave up on the answer, although the database may have stored it. */
+  readonly uncertain?: Sequences & { readonly answeredAt: Date };
 };
+
+/** The groups of the context of which an effect changes single members. */
+type Group = 'progress' | 'plans' | 'streaming' | 'keys' | 'ending';
+
+/** Makes an assignment that changes members of one group. Its other members stay as they are. */
+export function changing<Name extends Group>(
+  name: Name,
+  changes: Partial<CallMachineContext[Name]>,
+): (args: { readonly context: CallMachineContext }) => Pick<CallMachineContext, Name> {
+  return ({ context }) => ({ [name]: { ...context[name], ...changes } }) as never;
+}
 
 export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
   /** The command that started the stream. Undefined for the request's own stream. */
@@ -303,18 +341,19 @@ export const callSetup = setup({
   },
   delays: {
     /** Remainder of the queue time-out, part of which the call has already spent in the queue. */
-    queueTimeout: ({ context: { call, clock } }) =>
-      Math.max(
-        0,
-        call.request.queueTimeoutMs - (clock.now().getTime() - call.acceptedAt.getTime()),
-      ),
-    ringTimeout: ({ context: { call } }) => call.request.ringTimeoutMs,
+    queueTimeout: ({ context }) => {
+      const { request, acceptedAt } = context.progress.call;
+      const waitedMs = context.clock.now().getTime() - acceptedAt.getTime();
+      return Math.max(0, request.queueTimeoutMs - waitedMs);
+    },
+    ringTimeout: ({ context }) => context.progress.call.request.ringTimeoutMs,
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
     /**
      * Remainder of the maximum duration, which counts from the answer. Storing the answer has
      * already used up some of it.
      */
-    maxDuration: ({ context: { call, limits, clock, answeredAt } }) => {
+    maxDuration: ({ context: { progress, limits, clock } }) => {
+      const { call, answeredAt } = progress;
       const maxMs = Math.min(limits.maxDurationMs, call.request.maxDurationMs ?? Infinity);
       const now = clock.now().getTime();
       return Math.max(0, maxMs - (now - (answeredAt?.getTime() ?? now)));
@@ -326,11 +365,11 @@ export const callSetup = setup({
     hasEnded: ({ context }) => context.end !== undefined,
     mediaIsOver: ({ context }) =>
       context.detection !== 'running' &&
-      !context.streams.some(({ isOpen }) => isOpen) &&
-      context.pressing === 0 &&
-      context.awaitsQuality !== true &&
-      context.recording.phase !== 'running' &&
-      context.playback.playing.length === 0,
+      !context.streaming.streams.some(({ isOpen }) => isOpen) &&
+      context.keys.pressing === 0 &&
+      context.ending.awaitsQuality !== true &&
+      context.progress.recording.phase !== 'running' &&
+      context.progress.playback.playing.length === 0,
     isTransferring: ({ context }) => context.ongoing !== undefined,
   },
 });

@@ -4,22 +4,24 @@ import { assertEvent } from 'xstate';
 import { announce } from '../announcements/announcement-effects.ts';
 import { nextEvent } from '../life/call-events.ts';
 import { endAfterAnswer } from '../life/call-outcome.ts';
-import { callSetup } from '../life/call-setup.ts';
+import { callSetup, changing } from '../life/call-setup.ts';
 import { evidenceAfter } from '../rules/evidence.ts';
 import { type OptOutWay, sourceOf } from './opt-outs.ts';
 
 /** The key means nothing while an agent is connected, because the agent may have a menu. */
 export const optOutByKey = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, ['leg.dtmf', 'media.dtmf']);
-  const { optOutKey } = context.call.request;
+  const { optOutKey } = context.progress.call.request;
   if (event.digit !== optOutKey || context.ongoing?.isAnswered === true) return;
-  enqueue(optOut(event.at, { by: 'key', source: sourceOf(context.call.callId, optOutKey) }));
+  enqueue(
+    optOut(event.at, { by: 'key', source: sourceOf(context.progress.call.callId, optOutKey) }),
+  );
 });
 
 export const optOutByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.optOut');
   const { commandId } = event;
-  const source = sourceOf(context.call.callId);
+  const source = sourceOf(context.progress.call.callId);
   enqueue(optOut(context.clock.now(), { by: 'command', source, commandId }));
 });
 
@@ -29,9 +31,10 @@ type OptOut = { readonly by: OptOutWay; readonly source: string; readonly comman
 function optOut(at: Date, data: OptOut) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     if (context.end !== undefined) return;
-    if (context.evidence.optedOut === undefined) {
-      const { event, ...sequences } = nextEvent(context, 'opted-out', at, data);
-      enqueue.assign({ evidence: evidenceAfter(context.evidence, event), ...sequences });
+    if (context.progress.evidence.optedOut === undefined) {
+      const { event, ...sequences } = nextEvent(context.progress, 'opted-out', at, data);
+      const evidence = evidenceAfter(context.progress.evidence, event);
+      enqueue.assign(changing('progress', { evidence, ...sequences }));
       enqueue({ type: 'append', params: { events: [event] } });
     }
     enqueue(endOptedOutCall);
@@ -40,9 +43,9 @@ function optOut(at: Date, data: OptOut) {
 
 /** An agent who is connected ends the call in their own time, and so does an announcement. */
 const endOptedOutCall = callSetup.enqueueActions(({ context, enqueue }) => {
-  const { call, ongoing, announcing, clock } = context;
+  const { progress, ongoing, announcing, clock } = context;
   if (ongoing?.isAnswered === true || announcing !== undefined) return;
-  if (call.request.optOutSound !== undefined) return enqueue(announce('optOutSound'));
+  if (progress.call.request.optOutSound !== undefined) return enqueue(announce('optOutSound'));
   enqueue.assign({ end: endAfterAnswer({ by: 'application' }, clock.now()) });
   enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'opt-out' } });
 });

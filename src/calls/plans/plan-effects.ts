@@ -4,13 +4,14 @@ import { assertEvent } from 'xstate';
 import { endOfMachine, endOfVoicemail } from '../life/call-outcome.ts';
 import { callSetup } from '../life/call-setup.ts';
 
-export const notePlan = callSetup.assign(({ event }) => {
+export const notePlan = callSetup.assign(({ context: { plans }, event }) => {
   assertEvent(event, 'media.plan');
   const { report } = event;
-  if (report.kind === 'held') return { heldBy: report.by };
-  if (report.kind === 'done') return { hasPlans: false };
+  if (report.kind === 'held') return { plans: { ...plans, heldBy: report.by } };
+  if (report.kind === 'done') return { plans: { ...plans, hasPlans: false } };
   // `armed`: a new round of detection listens to the person or machine behind the call screening.
-  return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
+  if (report.kind !== 'armed') return {};
+  return { detection: 'running' as const, plans: { ...plans, round: report.round } };
 });
 
 /** Hangs up after a plan left its message, or found that it can't leave one on this machine. */

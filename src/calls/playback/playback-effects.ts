@@ -2,21 +2,28 @@
 
 import { assertEvent } from 'xstate';
 import type { CallEvent } from '../contract/call-event.ts';
-import { type NextEvent, nextEvent, noLaterThanEnd } from '../life/call-events.ts';
-import { type CallMachineContext, callSetup } from '../life/call-setup.ts';
+import {
+  type CallProgress,
+  type NextEvent,
+  nextEvent,
+  noLaterThanEnd,
+} from '../life/call-events.ts';
+import { callSetup, changing } from '../life/call-setup.ts';
 import { evidenceAfter } from '../rules/evidence.ts';
 import { afterPlayback, type PlaybackReport } from './playback.ts';
 
 export const emitPlayback = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.playback');
   const at = noLaterThanEnd(context, event.at);
-  const { event: emitted, ...sequences } = playbackEvent(context, at, event.report);
+  const { event: emitted, ...sequences } = playbackEvent(context.progress, at, event.report);
   const sha256 = event.report.kind === 'started' ? event.report.sha256 : undefined;
-  enqueue.assign({
-    playback: afterPlayback(context.playback, emitted),
-    evidence: evidenceAfter(context.evidence, emitted, sha256),
-    ...sequences,
-  });
+  enqueue.assign(
+    changing('progress', {
+      playback: afterPlayback(context.progress.playback, emitted),
+      evidence: evidenceAfter(context.progress.evidence, emitted, sha256),
+      ...sequences,
+    }),
+  );
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
@@ -24,9 +31,8 @@ export const emitPlayback = callSetup.enqueueActions(({ context, event, enqueue 
 export const emitPlaybackFailed = callSetup.enqueueActions(({ context, enqueue }) => {
   const at = context.end?.at ?? context.clock.now();
   const events: CallEvent[] = [];
-  let progress: Pick<CallMachineContext, 'call' | keyof Omit<NextEvent, 'event'> | 'playback'> =
-    context;
-  for (const started of context.playback.playing) {
+  let { progress } = context;
+  for (const started of progress.playback.playing) {
     const { playbackId, source, sound } = started;
     const end = { kind: 'finished', reason: 'failed', playedMs: 0 } as const;
     const report: PlaybackReport = { playbackId, source, sound, ...end };
@@ -34,16 +40,11 @@ export const emitPlaybackFailed = callSetup.enqueueActions(({ context, enqueue }
     progress = { ...progress, ...sequences, playback: afterPlayback(progress.playback, event) };
     events.push(event);
   }
-  const { playback, eventSequence, notificationSequence } = progress;
-  enqueue.assign({ playback, eventSequence, notificationSequence });
+  enqueue.assign({ progress });
   if (events.length > 0) enqueue({ type: 'append', params: { events } });
 });
 
-function playbackEvent(
-  progress: Pick<CallMachineContext, 'call' | keyof Omit<NextEvent, 'event'>>,
-  at: Date,
-  report: PlaybackReport,
-): NextEvent {
+function playbackEvent(progress: CallProgress, at: Date, report: PlaybackReport): NextEvent {
   const members = membersOf(report);
   // Events that result from a command always carry its id.
   const command = members.source === 'command' ? { commandId: members.playbackId } : {};

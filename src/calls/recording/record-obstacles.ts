@@ -29,14 +29,10 @@ const obstacles: Readonly<Record<RecordAction, Obstacle>> = {
 
 /** @returns undefined if the action is possible */
 export function recordObstacle(
-  {
-    call,
-    recording,
-    end,
-    announcing,
-  }: Pick<CallMachineContext, 'call' | 'recording' | 'end' | 'announcing'>,
+  { progress, end, announcing }: CallMachineContext,
   action: RecordAction,
 ): string | undefined {
+  const { call, recording } = progress;
   if (end !== undefined || announcing !== undefined) return 'The call is ending.';
   if (recording.phase === 'over' || recording.isStopping === true) {
     return 'The recording of the call is over, and a call is recorded at most once.';

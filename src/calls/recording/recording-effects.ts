@@ -15,6 +15,7 @@ import {
   type CallMachineContext,
   type CallMachineEvent,
   callSetup,
+  changing,
   sendToMedia,
 } from '../life/call-setup.ts';
 import { evidenceAfter } from '../rules/evidence.ts';
@@ -28,8 +29,8 @@ import {
 import type { RecordAction } from './recording-contract.ts';
 import { afterRecording, type RecordingProgress } from './recording-progress.ts';
 
-function settingsOf({ call }: CallMachineContext): RequestedRecording {
-  return call.request.recording || defaultRecording;
+function settingsOf({ progress }: CallMachineContext): RequestedRecording {
+  return progress.call.request.recording || defaultRecording;
 }
 
 /** Notes that the line has started the recording, or plays the announcement before it. */
@@ -45,10 +46,11 @@ export const beginRecordingForPerson = callSetup.enqueueActions(({ context, even
 
 function begin(from: RecordingBegin, commandId?: string) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
-    const { recording, end, announcing } = context;
-    if (recording.phase !== 'none' || end !== undefined || announcing !== undefined) return;
+    const { progress, end, announcing } = context;
+    if (progress.recording.phase !== 'none' || end !== undefined || announcing !== undefined)
+      return;
     const begun = begunRecording(context, from, commandId);
-    enqueue.assign({ recording: begun });
+    enqueue.assign(changing('progress', { recording: begun }));
     if (begun.phase === 'announcing') {
       enqueue({ type: 'sendToLine', params: { type: 'announceRecording' } });
     } else if (from !== 'answer') {
@@ -64,7 +66,7 @@ function begunRecording(
 ): RecordingProgress {
   const { announce, pauseOnKeys, key } = settingsOf(context);
   return {
-    ...context.recording,
+    ...context.progress.recording,
     ...{ from, pauseOnKeys },
     ...(key === undefined ? {} : { key }),
     ...(commandId === undefined ? {} : { commandIds: { start: commandId } }),
@@ -75,10 +77,10 @@ function begunRecording(
 type PlaybackEvent = Extract<CallMachineEvent, { readonly type: 'media.playback' }>;
 
 /** Whether the event is the end of the announcement before a recording. */
-function endsNotice({ recording, announcing }: CallMachineContext, { report }: PlaybackEvent) {
+function endsNotice({ progress, announcing }: CallMachineContext, { report }: PlaybackEvent) {
   const isNotice = report.kind === 'finished' && report.source === 'recording';
   // An announcement that ends the call replaces the one before the recording.
-  return isNotice && recording.phase === 'announcing' && announcing === undefined;
+  return isNotice && progress.recording.phase === 'announcing' && announcing === undefined;
 }
 
 /** Begins the recording once its announcement has been played to the end. */
@@ -86,10 +88,11 @@ export const recordAfterNotice = callSetup.enqueueActions(({ context, event, enq
   assertEvent(event, 'media.playback');
   const { report } = event;
   if (!endsNotice(context, event) || report.kind !== 'finished') return;
-  const { recording } = context;
+  const { recording } = context.progress;
   const { from = 'command' } = recording;
   if (report.reason !== 'done') return enqueue(fail('announcement', 0));
-  enqueue.assign({ recording: { ...recording, phase: 'running', announcedAt: event.at } });
+  const begun: RecordingProgress = { ...recording, phase: 'running', announcedAt: event.at };
+  enqueue.assign(changing('progress', { recording: begun }));
   enqueue({ type: 'sendToLine', params: { type: 'startRecording', from } });
 });
 
@@ -99,10 +102,11 @@ export const recordByCommand = callSetup.enqueueActions(({ context, event, enque
   const { action, commandId } = event;
   if (recordObstacle(context, action) !== undefined) return;
   if (action === 'start') return enqueue(begin('command', commandId));
-  const { recording } = context;
+  const { recording } = context.progress;
   const commandIds = { ...recording.commandIds, [action]: commandId };
   if (action === 'stop') return enqueue(stopByCommand(commandIds));
-  enqueue.assign({ recording: { ...recording, commandIds, isHeld: action === 'pause' } });
+  const held = { ...recording, commandIds, isHeld: action === 'pause' };
+  enqueue.assign(changing('progress', { recording: held }));
   enqueue(sendToMedia({ kind: 'record', action }));
   // The media is already paused because of keys, so it has nothing to report.
   const { pausedSinceMs } = recording;
@@ -113,8 +117,9 @@ export const recordByCommand = callSetup.enqueueActions(({ context, event, enque
 
 function stopByCommand(commandIds: NonNullable<RecordingProgress['commandIds']>) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
-    const { recording } = context;
-    enqueue.assign({ recording: { ...recording, commandIds, isStopping: true } });
+    const { recording } = context.progress;
+    const stopping = { ...recording, commandIds, isStopping: true };
+    enqueue.assign(changing('progress', { recording: stopping }));
     const reason = 'command' as const;
     if (recording.phase === 'running') {
       enqueue(sendToMedia({ kind: 'record', action: 'stop', reason }));
@@ -126,7 +131,7 @@ function stopByCommand(commandIds: NonNullable<RecordingProgress['commandIds']>)
 export const emitRecording = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.recording');
   const { report } = event;
-  const { phase, pausedSinceMs } = context.recording;
+  const { phase, pausedSinceMs } = context.progress.recording;
   if (phase !== 'running') return;
   // A pause that changes its reason is still one pause.
   if (report.kind === 'paused' && pausedSinceMs !== undefined) return;
@@ -143,11 +148,13 @@ function emitReport(report: RecordingReport, now?: Date) {
 
 function emit({ event, ...sequences }: NextEvent<CallEvent>) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
-    enqueue.assign({
-      recording: afterRecording(context.recording, event),
-      evidence: evidenceAfter(context.evidence, event),
-      ...sequences,
-    });
+    enqueue.assign(
+      changing('progress', {
+        recording: afterRecording(context.progress.recording, event),
+        evidence: evidenceAfter(context.progress.evidence, event),
+        ...sequences,
+      }),
+    );
     enqueue({ type: 'append', params: { events: [event] } });
   });
 }
@@ -157,7 +164,7 @@ function recordingEvent(
   at: Date,
   report: RecordingReport,
 ): NextEvent<CallEvent> {
-  const { commandIds, from = 'command', announcedAt } = context.recording;
+  const { commandIds, from = 'command', announcedAt } = context.progress.recording;
   const by = (action: RecordAction) => {
     const commandId = commandIds?.[action];
     return commandId === undefined ? {} : { commandId };
@@ -165,7 +172,7 @@ function recordingEvent(
   switch (report.kind) {
     case 'started': {
       const { fill, pauseOnKeys, key } = settingsOf(context);
-      return nextEvent(context, 'recording-started', at, {
+      return nextEvent(context.progress, 'recording-started', at, {
         from,
         startedAt: new Date(report.at).toISOString(),
         ...(announcedAt === undefined ? {} : { announcedAt: announcedAt.toISOString() }),
@@ -177,20 +184,20 @@ function recordingEvent(
     case 'paused': {
       const { by: why, offsetMs } = report;
       const command = why === 'command' ? by('pause') : {};
-      return nextEvent(context, 'recording-paused', at, { by: why, offsetMs, ...command });
+      return nextEvent(context.progress, 'recording-paused', at, { by: why, offsetMs, ...command });
     }
     case 'resumed': {
       const { offsetMs } = report;
-      return nextEvent(context, 'recording-resumed', at, { offsetMs, ...by('resume') });
+      return nextEvent(context.progress, 'recording-resumed', at, { offsetMs, ...by('resume') });
     }
     case 'stopped': {
       const { kind: _kind, ...data } = report;
       const command = report.reason === 'command' ? by('stop') : {};
-      return nextEvent(context, 'recording-stopped', at, { ...data, ...command });
+      return nextEvent(context.progress, 'recording-stopped', at, { ...data, ...command });
     }
     case 'failed': {
       const { reason, durationMs } = report;
-      return nextEvent(context, 'recording-failed', at, { reason, durationMs });
+      return nextEvent(context.progress, 'recording-failed', at, { reason, durationMs });
     }
     default:
       return assertNever(report);
@@ -200,20 +207,21 @@ function recordingEvent(
 function fail(reason: 'announcement' | 'media-failed', durationMs: number) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const at = noLaterThanEnd(context, context.clock.now());
-    enqueue(emit(nextEvent(context, 'recording-failed', at, { reason, durationMs })));
+    enqueue(emit(nextEvent(context.progress, 'recording-failed', at, { reason, durationMs })));
   });
 }
 
 /** Ends the recording with the call. The media then reports its end. */
 export const stopRecording = callSetup.enqueueActions(({ context, enqueue }) => {
-  const { phase, isStopping } = context.recording;
+  const { phase, isStopping } = context.progress.recording;
   if (phase !== 'running' || isStopping === true) return;
   enqueue(sendToMedia({ kind: 'record', action: 'stop', reason: 'call-ended' }));
 });
 
 /** Emits the end of a recording whose end the media didn't report in time. */
 export const emitRecordingLost = callSetup.enqueueActions(({ context, enqueue }) => {
-  const { recording, answeredAt, end, clock } = context;
+  const { progress, end, clock } = context;
+  const { recording, answeredAt } = progress;
   if (recording.phase !== 'running') return;
   const until = end?.at ?? clock.now();
   const durationMs = Math.max(0, until.getTime() - (answeredAt ?? until).getTime());
@@ -227,7 +235,7 @@ export function failsRequiredRecording(
 ): boolean {
   if (!settingsOf(context).required) return false;
   if (event.type === 'media.recording') {
-    return event.report.kind === 'failed' && context.recording.phase === 'running';
+    return event.report.kind === 'failed' && context.progress.recording.phase === 'running';
   }
   const { report } = event;
   return endsNotice(context, event) && report.kind === 'finished' && report.reason !== 'done';

@@ -22,7 +22,7 @@ export type RecordingChecks = {
   readonly isSoundReachable: (reference: string) => boolean;
   readonly isNotifiable: (url: URL) => boolean;
   /** Why the key of the recording can't be used. Undefined if it can, or without a key. */
-  readonly keyProblem?: string | undefined;
+  readonly keyProblem: string | undefined;
 };
 
 export type ResolvedRecording =

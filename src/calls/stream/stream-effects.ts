@@ -9,6 +9,8 @@ import {
   type CallMachineContext,
   type CallMachineEvent,
   callSetup,
+  changing,
+  type StreamingState,
   type StreamProgress,
 } from '../life/call-setup.ts';
 import { evidenceAfter } from '../rules/evidence.ts';
@@ -22,18 +24,14 @@ export type StreamObstacles = {
   readonly toEnd: string | undefined;
 };
 
-export function streamsOfRequest(
-  stream: RequestedStream | undefined,
-): Pick<CallMachineContext, 'streams' | 'streamsBegun'> {
+export function streamingOfRequest(stream: RequestedStream | undefined): StreamingState {
   const streams = stream === undefined ? [] : [{ ordinal: 0, isOpen: false }];
-  return { streams, streamsBegun: 0 };
+  return { streams, streamsBegun: 0, streamEvents: 0 };
 }
 
 /** Returns the stream that isn't being stopped. It may still be connecting. */
-export function currentStream({
-  streams,
-}: Pick<CallMachineContext, 'streams'>): StreamProgress | undefined {
-  return streams.findLast(({ stopping }) => stopping === undefined);
+export function currentStream({ streaming }: CallMachineContext): StreamProgress | undefined {
+  return streaming.streams.findLast(({ stopping }) => stopping === undefined);
 }
 
 /**
@@ -43,9 +41,10 @@ export function currentStream({
 export function mayHaveBot(context: CallMachineContext): boolean {
   const stream = currentStream(context);
   if (stream === undefined) return false;
-  const waitsForPerson = stream.ordinal === 0 && context.call.request.stream?.connect === 'person';
+  const waitsForPerson =
+    stream.ordinal === 0 && context.progress.call.request.stream?.connect === 'person';
   if (stream.isOpen || !waitsForPerson || context.detection === 'running') return true;
-  return context.amdEvents.some(({ event }) => event === 'amd_human_detected');
+  return context.progress.amdEvents.some(({ event }) => event === 'amd_human_detected');
 }
 
 export function streamObstacles(context: CallMachineContext): StreamObstacles {
@@ -57,14 +56,15 @@ export function streamObstacles(context: CallMachineContext): StreamObstacles {
 }
 
 function obstacleToBegin(context: CallMachineContext): string | undefined {
-  const { end, announcing, ongoing, heldBy, streamsBegun, limits } = context;
+  const { end, announcing, ongoing, limits } = context;
+  const { heldBy } = context.plans;
   if (end !== undefined || announcing !== undefined) return 'The call is ending.';
   if (ongoing?.isAnswered === true)
     return 'The call was transferred: the person is talking to the agent.';
   if (ongoing !== undefined) return 'The call is being transferred.';
   if (heldBy === 'voicemail') return 'The call is leaving a message.';
   if (heldBy === 'screening') return 'The call is answering a call screening.';
-  if (streamsBegun < limits.maxStreams) return undefined;
+  if (context.streaming.streamsBegun < limits.maxStreams) return undefined;
   return `The call has used up the ${limits.maxStreams} streams that commands may begin.`;
 }
 
@@ -81,10 +81,13 @@ export const applyStreamCommand = callSetup.enqueueActions(({ context, event, en
   enqueue.assign({ fallback: undefined });
   enqueue(endStream(stream === undefined ? 'command' : 'replaced', commandId));
   if (stream === undefined) return;
-  const ordinal = context.streamsBegun + 1;
-  enqueue.assign(({ context: { streams } }) => ({
-    streams: [...streams, { ordinal, commandId, isOpen: false }],
-    streamsBegun: ordinal,
+  const ordinal = context.streaming.streamsBegun + 1;
+  enqueue.assign(({ context: { streaming } }) => ({
+    streaming: {
+      ...streaming,
+      streams: [...streaming.streams, { ordinal, commandId, isOpen: false }],
+      streamsBegun: ordinal,
+    },
   }));
   enqueue({ type: 'sendToLine', params: { type: 'startStream', stream: { ...stream, ordinal } } });
 });
@@ -100,7 +103,8 @@ export function endStream(reason: StreamStop, stoppedBy?: string) {
     enqueue({ type: 'sendToLine', params: { type: 'stopStream', reason } });
     const stopping = stoppedBy === undefined ? {} : { stoppedBy };
     const stopped: StreamProgress = { ...stream, stopping };
-    enqueue.assign({ streams: context.streams.map((one) => (one === stream ? stopped : one)) });
+    const streams = context.streaming.streams.map((one) => (one === stream ? stopped : one));
+    enqueue.assign(changing('streaming', { streams }));
     // A command's sender always gets an event. If no bot accepted the stream, the media doesn't
     // report an end, so the machine emits one.
     const isCommanded = stream.commandId !== undefined || stoppedBy !== undefined;
@@ -113,10 +117,9 @@ function emitStreamEnd(stream: StreamProgress, reason: StreamStop) {
     const at = context.end?.at ?? context.clock.now();
     const report: StreamReport = { kind: 'stopped', reason };
     const { event: emitted, ...sequences } = streamEvent(context, at, report, stream);
-    enqueue.assign({
-      streams: context.streams.filter(({ ordinal }) => ordinal !== stream.ordinal),
-      ...sequences,
-    });
+    enqueue.assign(changing('progress', sequences));
+    const streams = context.streaming.streams.filter(({ ordinal }) => ordinal !== stream.ordinal);
+    enqueue.assign(changing('streaming', { streams }));
     enqueue({ type: 'append', params: { events: [emitted] } });
   });
 }
@@ -124,21 +127,23 @@ function emitStreamEnd(stream: StreamProgress, reason: StreamStop) {
 export const emitStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'media.stream');
   const { report, ordinal } = event;
-  const stream = context.streams.find((one) => one.ordinal === ordinal);
+  const stream = context.streaming.streams.find((one) => one.ordinal === ordinal);
   // The stream's end has already been emitted.
   if (stream === undefined) return;
   const continues = report.kind === 'opened' || report.kind === 'broken';
   const known = { ...stream, isOpen: stream.isOpen || report.kind === 'opened' };
-  enqueue.assign({
-    streams: context.streams.flatMap((one) => (one !== stream ? [one] : continues ? [known] : [])),
-  });
-  const streamEvents = context.streamEvents + 1;
+  const streams = context.streaming.streams.flatMap((one) =>
+    one !== stream ? [one] : continues ? [known] : [],
+  );
+  enqueue.assign(changing('streaming', { streams }));
+  const streamEvents = context.streaming.streamEvents + 1;
   const isBeginning = report.kind === 'opened' && report.connection === 1;
   if (continues && !isBeginning && streamEvents > context.limits.maxStreamEvents) return;
   const at = noLaterThanEnd(context, event.at);
   const { event: emitted, ...sequences } = streamEvent(context, at, report, stream);
-  const evidence = evidenceAfter(context.evidence, emitted);
-  enqueue.assign({ streamEvents, evidence, ...sequences });
+  const evidence = evidenceAfter(context.progress.evidence, emitted);
+  enqueue.assign(changing('progress', { evidence, ...sequences }));
+  enqueue.assign(changing('streaming', { streamEvents }));
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
@@ -155,18 +160,18 @@ function streamEvent(
   switch (report.kind) {
     case 'opened': {
       const { connection, openMs } = report;
-      return nextEvent(context, 'stream-started', at, { ...command, connection, openMs });
+      return nextEvent(context.progress, 'stream-started', at, { ...command, connection, openMs });
     }
     case 'broken':
     case 'lost': {
       const data = { ...command, reason: report.reason, willRetry: report.kind === 'broken' };
-      return nextEvent(context, 'stream-failed', at, data);
+      return nextEvent(context.progress, 'stream-failed', at, data);
     }
     case 'stopped':
     case 'botLeft': {
       const reason = report.kind === 'botLeft' ? 'bot-closed' : report.reason;
       const data = { ...command, ...stopping, reason, ...report.counts };
-      return nextEvent(context, 'stream-stopped', at, data);
+      return nextEvent(context.progress, 'stream-stopped', at, data);
     }
     default:
       return assertNever(report);
@@ -175,7 +180,7 @@ function streamEvent(
 
 /** Emits the end of each stream whose end the media worker didn't report in time. */
 export const emitStreamStopped = callSetup.enqueueActions(({ context, enqueue }) => {
-  for (const stream of context.streams) {
+  for (const stream of context.streaming.streams) {
     if (stream.isOpen) enqueue(emitStreamEnd(stream, 'call-ended'));
   }
 });

@@ -7,6 +7,7 @@ import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from '../li
 import {
   type CallMachineContext,
   callSetup,
+  changing,
   type Ongoing,
   sendToMedia,
 } from '../life/call-setup.ts';
@@ -38,9 +39,9 @@ export function transferObstacle({
 
 /** @returns undefined if a transfer can't start now */
 function nextTransfer(context: CallMachineContext, request: TransferRequest): Transfer | undefined {
-  const { call, transfers } = context;
+  const { progress, transfers } = context;
   if (transferObstacle(context) !== undefined) return undefined;
-  return { ...request, legId: `${call.callId}-leg-${transfers + 2}` };
+  return { ...request, legId: `${progress.call.callId}-leg-${transfers + 2}` };
 }
 
 /**
@@ -48,7 +49,7 @@ function nextTransfer(context: CallMachineContext, request: TransferRequest): Tr
  * finds a person.
  */
 export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  const { bridge } = context.call.request;
+  const { bridge } = context.progress.call.request;
   if (bridge === undefined || context.transfers > 0) return;
   const isPerson = event.type === 'media.amd' && event.amd.event === 'amd_human_detected';
   if (bridge.on === 'person' && !isPerson) return;
@@ -82,12 +83,15 @@ export const startCommandedTransfer = callSetup.enqueueActions(({ context, event
 });
 
 function newTransferState(
-  { transfers }: CallMachineContext,
+  { transfers, progress }: CallMachineContext,
   transfer: Transfer,
   origin: Pick<Ongoing, 'commandId' | 'dependsOnVerdict'>,
 ) {
   const ongoing: Ongoing = { ...origin, transfer, isAnswered: false, hasRung: false };
-  return { transfers: transfers + 1, ongoing, transfer: undefined, fallback: undefined };
+  return {
+    progress: { ...progress, transfer: undefined },
+    ...{ transfers: transfers + 1, ongoing, fallback: undefined },
+  };
 }
 
 /**
@@ -102,12 +106,12 @@ export function leavesPersonAlone(context: CallMachineContext, failure: Transfer
 }
 
 function fallbackAfter(
-  { call }: CallMachineContext,
+  { progress }: CallMachineContext,
   { transfer }: Ongoing,
   failure: TransferEnd,
 ): TransferFallback {
   // The call stays up to leave its message on the machine. The plan will then end the call.
-  const hasMessage = failure.kind === 'machine' && call.request.voicemail !== undefined;
+  const hasMessage = failure.kind === 'machine' && progress.call.request.voicemail !== undefined;
   return hasMessage ? 'stay' : transfer.onFailure;
 }
 
@@ -116,7 +120,8 @@ function fallbackAfter(
  * i.e. no bot or plan has the call or may still get it.
  */
 export function isPersonAlone(context: CallMachineContext): boolean {
-  const { ongoing, fallback, heldBy, hasPlans, detection, announcing } = context;
+  const { ongoing, fallback, detection, announcing } = context;
+  const { heldBy, hasPlans } = context.plans;
   // The call ends with its announcement.
   if (announcing !== undefined) return false;
   if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;
@@ -129,8 +134,14 @@ export const emitTransferRinging = callSetup.enqueueActions(({ context, event, e
   assertEvent(event, 'transfer.ringing');
   const { ongoing } = context;
   if (ongoing === undefined || ongoing.hasRung) return;
-  const { event: emitted, ...sequences } = transferRingingEvent(context, event.at, ongoing, event);
-  enqueue.assign({ ...sequences, ongoing: { ...ongoing, hasRung: true } });
+  const { event: emitted, ...sequences } = transferRingingEvent(
+    context.progress,
+    event.at,
+    ongoing,
+    event,
+  );
+  enqueue.assign(changing('progress', sequences));
+  enqueue.assign({ ongoing: { ...ongoing, hasRung: true } });
   enqueue({ type: 'append', params: { events: [emitted] } });
 });
 
@@ -148,18 +159,20 @@ function answer(at: Date) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const { ongoing } = context;
     if (ongoing === undefined) return;
-    const { event: emitted, ...progress } = transferAnsweredEvent(context, at, ongoing);
-    const evidence = evidenceAfter(context.evidence, emitted);
-    enqueue.assign({ ...progress, evidence, ongoing: { ...ongoing, isAnswered: true } });
+    const { event: emitted, ...changes } = transferAnsweredEvent(context.progress, at, ongoing);
+    const evidence = evidenceAfter(context.progress.evidence, emitted);
+    enqueue.assign(changing('progress', { ...changes, evidence }));
+    enqueue.assign({ ongoing: { ...ongoing, isAnswered: true } });
     enqueue({ type: 'append', params: { events: [emitted] } });
   });
 }
 
 export const noteTransferConnected = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'transfer.connected');
-  const { ongoing, transfer } = context;
-  if (ongoing === undefined || transfer === undefined) return {};
-  return { transfer: { ...transfer, msToTwoWayAudio: event.msToTwoWayAudio } };
+  const { ongoing, progress } = context;
+  if (ongoing === undefined || progress.transfer === undefined) return {};
+  const transfer = { ...progress.transfer, msToTwoWayAudio: event.msToTwoWayAudio };
+  return { progress: { ...progress, transfer } };
 });
 
 export const emitTransferFailed = callSetup.enqueueActions(({ event, enqueue }) => {
@@ -172,8 +185,8 @@ function fail(failure: TransferEnd) {
     const { ongoing } = context;
     if (ongoing === undefined) return;
     const why = meaningOf(failure);
-    const { event: emitted, ...progress } = transferFailedEvent(
-      context,
+    const { event: emitted, ...changes } = transferFailedEvent(
+      context.progress,
       instantOf(failure),
       ongoing,
       why,
@@ -182,7 +195,8 @@ function fail(failure: TransferEnd) {
     // bot is lost later.
     const isCommanded = (currentStream(context)?.ordinal ?? 0) > 0;
     const fallback = isCommanded ? undefined : fallbackAfter(context, ongoing, failure);
-    enqueue.assign({ ...progress, ongoing: undefined, fallback });
+    enqueue.assign(changing('progress', changes));
+    enqueue.assign({ ongoing: undefined, fallback });
     enqueue({ type: 'append', params: { events: [emitted] } });
     const { mode, to } = ongoing.transfer;
     // The bot's message has no cause (`streams/README.md`).
@@ -211,8 +225,10 @@ function complete(outcome: 'completed' | 'transferred', at: Date) {
   return callSetup.enqueueActions(({ context, enqueue }) => {
     const { ongoing } = context;
     if (ongoing === undefined) return;
-    const { event: emitted, ...progress } = transferCompletedEvent(context, at, ongoing, outcome);
-    enqueue.assign({ ...progress, ongoing: undefined });
+    const { progress } = context;
+    const { event: emitted, ...changes } = transferCompletedEvent(progress, at, ongoing, outcome);
+    enqueue.assign(changing('progress', changes));
+    enqueue.assign({ ongoing: undefined });
     enqueue({ type: 'append', params: { events: [emitted] } });
   });
 }
@@ -220,7 +236,9 @@ function complete(outcome: 'completed' | 'transferred', at: Date) {
 export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, ['transfer.failed', 'transfer.ended', 'transfer.referred']);
   enqueue.assign({ end: endOf(event, context.clock.now()) });
-  if (event.kind === 'referred' && event.hasHungUp) enqueue.assign({ legIsOver: true });
+  if (event.kind === 'referred' && event.hasHungUp) {
+    enqueue.assign(changing('ending', { legIsOver: true }));
+  }
   enqueue({ type: 'sendToLine', params: { type: 'hangUp', reason: 'transfer has ended' } });
 });
 

@@ -39,7 +39,7 @@ async function expectToEndWell(seed: number): Promise<string> {
   expect(
     story.filter((event) => event.type === 'completed' || event.type === 'failed'),
   ).toHaveLength(1);
-  const whole = [queuedEvent(call.actor.getSnapshot().context.call), ...story];
+  const whole = [queuedEvent(call.actor.getSnapshot().context.progress.call), ...story];
   const notified = whole.filter(({ data }) => data.notificationSequence !== undefined);
   expect(notified.map(({ data }) => data.notificationSequence)).toEqual(
     notified.map((_, index) => index + 1),
@@ -62,7 +62,7 @@ async function expectToEndWell(seed: number): Promise<string> {
     return isEnd && commandId !== undefined ? [commandId] : [];
   });
   expect(new Set(overStreams).size).toBe(overStreams.length);
-  expect(overStreams).toHaveLength(call.actor.getSnapshot().context.streamsBegun);
+  expect(overStreams).toHaveLength(call.actor.getSnapshot().context.streaming.streamsBegun);
   // Everything that was begun is closed: the port is given back, and the leg is cancelled, hung up
   // or over by itself.
   if (call.log.some((entry) => entry.startsWith('media')))
