@@ -10,7 +10,7 @@ import { readRuntime } from '../../src/app/runtime-file.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { loadConfig } from '../../src/config.ts';
 import { eventually } from '../support/eventually.ts';
-import { shortLifeOptions } from '../support/gateway-process.ts';
+import { nodeOptions } from '../support/gateway-process.ts';
 
 /**
  * Some processes create a database, or wait for a call to end, before they print the line. Creating
@@ -32,7 +32,7 @@ export function run(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Running {
-  const child = spawn(process.execPath, [...shortLifeOptions, `dist/${file}.js`, ...args], {
+  const child = spawn(process.execPath, [...nodeOptions, `dist/${file}.js`, ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -17,6 +17,7 @@ const [build, image] = readDockerfile() as [
 ];
 const manifest = JSON.parse(textOf('package.json')) as {
   bin: { offhook: string };
+  scripts: { start: string };
   files: string[];
   dependencies: Record<string, string>;
   description: string;
@@ -152,7 +153,8 @@ describe('the Dockerfile', () => {
     const { outDir, rootDir } = (
       JSON.parse(textOf('tsconfig.json')) as { compilerOptions: Record<string, string> }
     ).compilerOptions;
-    const [program, script = ''] = commandOf(image, 'CMD');
+    const [program, ...args] = commandOf(image, 'CMD');
+    const script = args.at(-1) ?? '';
 
     expect(program).toBe('node');
     const source = script.replace(`${outDir}/`, `${rootDir}/`).replace(/js$/, 'ts');
@@ -161,6 +163,16 @@ describe('the Dockerfile', () => {
     expect(runsOf(image).join('\n')).toContain(
       `ln -s /app/${manifest.bin.offhook} /usr/local/bin/offhook`,
     );
+  });
+
+  test('limits memory like `npm start`, and so does the systemd unit', () => {
+    const limits = /--max-semi-space-size=\d+|MALLOC_\w+=\d+/g;
+    const limitsIn = (text: string) => [...new Set(text.match(limits))].sort();
+    const expected = limitsIn(manifest.scripts.start);
+
+    expect(expected).toHaveLength(3);
+    expect(limitsIn(image.instructions.map(({ rest }) => rest).join('\n'))).toEqual(expected);
+    expect(limitsIn(textOf('sip-config/offhook.service'))).toEqual(expected);
   });
 
   test('does not run as root', () => {

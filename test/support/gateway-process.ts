@@ -7,20 +7,30 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import manifest from '../../package.json' with { type: 'json' };
 import { createDialer, type DevApp, readDevApp } from './dialer-client.ts';
 import { eventually } from './eventually.ts';
 import { freePortRange } from './free-port.ts';
 import { keepLog } from './gateway-logs.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
+const isTest = process.env['VITEST'] !== undefined;
+/** The command with which users start a gateway. Benches use its options and variables. */
+const { start } = manifest.scripts;
 /**
- * Node options for a process that lives only for seconds. Optimising WebAssembly would take a third
- * of a start's CPU time, and optimising JavaScript a fifth. With these options, Node waits for
- * fifteen times as much executed code before it optimises JavaScript. Benches don't use them,
- * because users don't either.
+ * A process under test lives only for seconds. Optimising WebAssembly would take a third of its
+ * start's CPU time, and optimising JavaScript a fifth. With these options, Node waits for fifteen
+ * times as much executed code before it optimises JavaScript.
  */
-export const shortLifeOptions: readonly string[] =
-  process.env['VITEST'] === undefined ? [] : ['--liftoff-only', '--interrupt-budget=1000000'];
+const shortLifeOptions = ['--liftoff-only', '--interrupt-budget=1000000'];
+export const nodeOptions: readonly string[] = isTest
+  ? shortLifeOptions
+  : (start.match(/--\S+/g) ?? []);
+const startVariables: Readonly<Record<string, string>> = isTest
+  ? {}
+  : Object.fromEntries(
+      [...start.matchAll(/(MALLOC_\w+)=(\d+)/g)].map(([, name = '', value = '']) => [name, value]),
+    );
 /**
  * Each gateway under test has its own ports, so that late packets from an ended call can't reach
  * another gateway's call. Tests have at most sixty concurrent calls, some with two legs. In a bench
@@ -65,11 +75,12 @@ export async function startGateway(
   /** The folder of another build. Default: `dist`. */
   build = dist,
 ): Promise<GatewayProcess> {
-  const hasOwnPorts = process.env['VITEST'] === undefined || 'MEDIA_PORT_MIN' in variables;
+  const hasOwnPorts = !isTest || 'MEDIA_PORT_MIN' in variables;
   const media = hasOwnPorts ? undefined : await freePortRange(testMediaPorts);
-  const child = spawn(process.execPath, [...shortLifeOptions, join(build, 'main.js')], {
+  const child = spawn(process.execPath, [...nodeOptions, join(build, 'main.js')], {
     env: {
       PATH: process.env['PATH'],
+      ...startVariables,
       DATA_DIR: dataDir,
       HTTP_PORT: '0',
       SIP_PORT: '0',

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { eventually } from './eventually.ts';
-import { shortLifeOptions } from './gateway-process.ts';
+import { nodeOptions } from './gateway-process.ts';
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const startTimeoutMs = 60_000;
@@ -24,7 +24,7 @@ export type Terminal = {
 };
 
 export function startInTerminal(variables: Readonly<Record<string, string>>): Terminal {
-  const command = `exec ${process.execPath} ${shortLifeOptions.join(' ')} ${main}`;
+  const command = `exec ${process.execPath} ${nodeOptions.join(' ')} ${main}`;
   const child = spawn('script', ['-qefc', command, join('/dev', 'null')], {
     env: { PATH: process.env['PATH'], TERM: 'xterm', HTTP_PORT: '0', SIP_PORT: '0', ...variables },
     stdio: ['pipe', 'pipe', 'inherit'],

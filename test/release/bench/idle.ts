@@ -2,25 +2,9 @@
 // its CPU use in the following minute. It does this once on an empty folder, and once more after a
 // restart on the same folder.
 
-import manifest from '../../../package.json' with { type: 'json' };
 import { makeDataDir, startGateway } from '../../support/gateway-process.ts';
 import { optionsOf } from './options.ts';
 import { cpuSeconds, memoryOf, processTree } from './process-usage.ts';
-
-/**
- * The settings with which `npm start` starts the gateway: glibc's thresholds, and one thread for
- * V8's compilers and collectors. Four threads would each keep up to 20 MB, which the optimizing
- * compiler needs for a large function of PGlite.
- */
-const settings = {
-  ...(Object.fromEntries(
-    [...manifest.scripts.start.matchAll(/(MALLOC_\w+)=(\d+)/g)].map(([, name, value]) => [
-      name,
-      value,
-    ]),
-  ) as Record<string, string>),
-  NODE_OPTIONS: /--v8-\S+/.exec(manifest.scripts.start)?.[0] ?? '',
-};
 
 export async function benchIdle(args: readonly string[]): Promise<void> {
   const { seconds } = optionsOf(args, { seconds: 60 });
@@ -35,7 +19,7 @@ export async function benchIdle(args: readonly string[]): Promise<void> {
 
 async function measure(start: string, dataDir: string, seconds: number): Promise<void> {
   const startedAt = performance.now();
-  const gateway = await startGateway(dataDir, settings);
+  const gateway = await startGateway(dataDir);
   try {
     console.log(`\n${start}`);
     print('up after', `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);

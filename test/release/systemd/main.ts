@@ -142,7 +142,7 @@ async function processIsConfined(systemd: BootedSystemd, secretsKey: string): Pr
 
 function gatewayPid(): number {
   const found = processesUnder(process.pid).find(({ pid }) =>
-    readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('node\0dist/main.js'),
+    /^node\0.*dist\/main\.js/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8')),
   );
   assert.ok(found, 'the gateway has a process');
   return found.pid;
