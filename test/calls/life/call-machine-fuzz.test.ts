@@ -63,6 +63,11 @@ async function expectToEndWell(seed: number): Promise<string> {
   });
   expect(new Set(overStreams).size).toBe(overStreams.length);
   expect(overStreams).toHaveLength(call.actor.getSnapshot().context.streaming.streamsBegun);
+  // `CallMachineContext` says why none may be larger.
+  const { context } = call.actor.getSnapshot();
+  for (const members of [context, context.progress]) {
+    expect(Object.keys(members).length).toBeLessThanOrEqual(19);
+  }
   // Everything that was begun is closed: the port is given back, and the leg is cancelled, hung up
   // or over by itself.
   if (call.log.some((entry) => entry.startsWith('media')))
