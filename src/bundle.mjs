@@ -76,10 +76,12 @@ const oneLanguage = {
  * Replaces object spreads by `Object.assign`. If a literal begins with a spread and goes on, as in
  * `{ ...call, state }`, Node 20 gives each of its objects a hidden class of its own. This takes
  * 3 µs per member instead of 0.1 µs, and memory for as long as the object lives. On Node 24, both
- * are fast. The result of `Object.assign` is a hash table if it has more than 19 members, which is
- * slow to read and to copy, so large objects that live long are written without a spread. esbuild's own functions for spreads define each member, so we put others in their
+ * are fast. esbuild's own functions for spreads define each member, so we put others in their
  * place. A member called `__proto__`, which may come from JSON, must not become the object's
  * prototype.
+ *
+ * `Object.assign` makes a hash table of an object with more than 19 members, which is slow to read
+ * and to copy. So we write larger objects that live long without a spread.
  */
 const spreads = {
   supported: { 'object-rest-spread': false },
