@@ -15,7 +15,11 @@ import { keepLog } from './gateway-logs.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const isTest = process.env['VITEST'] !== undefined;
-/** The command with which users start a gateway. Benches use its options and variables. */
+/**
+ * The command with which users start a gateway. Benches use its options and variables. It gives
+ * V8's compilers and collectors one thread, because each of four would keep up to 20 MB, which the
+ * optimising compiler needs for a large function of PGlite.
+ */
 const { start } = manifest.scripts;
 /**
  * A process under test lives only for seconds. Optimising WebAssembly would take a third of its
@@ -23,6 +27,7 @@ const { start } = manifest.scripts;
  * times as much executed code before it optimises JavaScript.
  */
 const shortLifeOptions = ['--liftoff-only', '--interrupt-budget=1000000'];
+/** Node options for each gateway and each command that tests and benches start. */
 export const nodeOptions: readonly string[] = isTest
   ? shortLifeOptions
   : (start.match(/--\S+/g) ?? []);

@@ -279,12 +279,19 @@ type AnswerState = {
 /** The groups of the context of which an effect changes single members. */
 type Group = 'progress' | 'plans' | 'streaming' | 'keys' | 'ending';
 
-/** Makes an assignment that changes members of one group. Its other members stay as they are. */
+/**
+ * Makes an assignment that changes members of one group. The group's other members keep the values
+ * that they have when the assignment is executed, so an effect may change a group several times.
+ */
 export function changing<Name extends Group>(
   name: Name,
   changes: Partial<CallMachineContext[Name]>,
 ): (args: { readonly context: CallMachineContext }) => Pick<CallMachineContext, Name> {
-  return ({ context }) => ({ [name]: { ...context[name], ...changes } }) as never;
+  return ({ context }) => {
+    const changed = { [name]: { ...context[name], ...changes } };
+    // TypeScript widens the type of a computed member's name to string.
+    return changed as unknown as Pick<CallMachineContext, Name>;
+  };
 }
 
 export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
