@@ -26,6 +26,10 @@ export type DeliveredNotification = {
  */
 export type Fault = {
   readonly what: string;
+  /** The node that it happened to. Undefined if all nodes share the part. */
+  readonly node?: string;
+  /** True if the node died. */
+  readonly isDeath?: boolean;
   readonly from: number;
   readonly to?: number;
   /** How much later phones are hung up because of the fault. Default: not later. */

@@ -223,7 +223,9 @@ export class FaultyCluster implements AsyncDisposable {
     random: Random,
   ): Promise<void> {
     const wire = kind === 'cut' ? random.pick(['database', 'nats', 'engine'] as const) : undefined;
-    const span: Fault & { to?: number } = { what: `${kind} ${name}`, from: Date.now() };
+    const span: Fault & { to?: number } = {
+      ...{ what: `${kind} ${name}`, node: name, isDeath: kind === 'kill', from: Date.now() },
+    };
     // A process that is cut off from NATS can still hang up and store that it did.
     if (wire !== 'nats') this.faults.push(span);
     if (kind === 'kill') {

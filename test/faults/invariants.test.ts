@@ -193,4 +193,20 @@ describe('the invariants', () => {
     const short = { ...away, backAt: at(8) };
     expect(violations({ ...good, farCalls: [up], engineDeaths: [short] })).toHaveLength(1);
   });
+
+  test('measure it from the death of a node that could not hang up until it died', () => {
+    const up = { ...good, farCalls: [{ ...phone, endedAt: at(19) }] };
+    const cut = { what: 'cut b', node: 'b', from: at(4), to: at(12) };
+    const death = { what: 'kill b', node: 'b', isDeath: true, from: at(10), to: at(15) };
+    expect(violations({ ...up, faults: [cut, death] })).toEqual([]);
+    for (const faults of [
+      ...[[cut], [death], [cut, { ...death, node: 'a' }]],
+      ...[
+        [cut, { ...death, from: at(8) }],
+        [{ ...cut, to: at(9) }, death],
+      ],
+    ]) {
+      expect(violations({ ...up, faults }), JSON.stringify(faults)).toHaveLength(1);
+    }
+  });
 });

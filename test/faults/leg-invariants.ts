@@ -1,7 +1,7 @@
 // The invariants about the phones.
 
 import type { FarCall } from '../support/far-end.ts';
-import { type Aftermath, callIdOf, endsOf } from './aftermath.ts';
+import { type Aftermath, callIdOf, endsOf, type Fault } from './aftermath.ts';
 
 /** How long a phone may stay up after the end of its call. */
 const hangUpWithinMs = 10_000;
@@ -37,7 +37,11 @@ export function nobodyLeftUp({
     const awayAtEnd = engineDeaths.filter(
       ({ at, backAt = at }) => at < over + withinMs && backAt > over,
     );
-    const couldSince = Math.max(over, ...awayAtEnd.map(({ at, backAt = at }) => backAt));
+    const couldSince = Math.max(
+      over,
+      ...awayAtEnd.map(({ at, backAt = at }) => backAt),
+      ...deathsOfHindered(faults, over),
+    );
     const lateMs = (call.endedAt ?? Number.POSITIVE_INFINITY) - couldSince - withinMs;
     const at = `${((over - startedAt) / 1_000).toFixed(1)} s`;
     return lateMs > 0
@@ -46,6 +50,23 @@ export function nobodyLeftUp({
         ]
       : [];
   });
+}
+
+/**
+ * When nodes died that could not hang up at the end of the call, and could not yet when they died.
+ * Other nodes hang up in their place, and can't know that they have to before the death.
+ */
+function deathsOfHindered(faults: readonly Fault[], over: number): readonly number[] {
+  const hindered = faults.filter(
+    ({ isDeath, from, to = Number.POSITIVE_INFINITY }) =>
+      isDeath !== true && from <= over && over <= to,
+  );
+  return faults
+    .filter(({ isDeath, node, from }) => {
+      if (isDeath !== true || from < over) return false;
+      return hindered.some((one) => one.node === node && from <= (one.to ?? from));
+    })
+    .map(({ from }) => from);
 }
 
 /**
