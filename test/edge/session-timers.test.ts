@@ -17,8 +17,8 @@ import { one, type RawCallee, type RawMessage } from '../support/raw-callee.ts';
 import { startEngine, type TestEngine } from '../support/sip-engine.ts';
 import { onlyEmbedded } from './engines.ts';
 
-// A machine under load may stand still for a second. A transaction lasts 64 times T1, so it survives
-// that.
+// A machine under load may stand still for a second. A transaction lasts 64 times T1, so it
+// survives that.
 const timers = { t1Ms: 100, t2Ms: 400, t4Ms: 500, sessionSecondMs: 5 };
 
 describe('session timers of a call', () => {
