@@ -17,8 +17,8 @@ import { repository } from './compose.ts';
 
 const program = join(repository, '.docker/postgres-backup.sh');
 /**
- * A base backup waits for a checkpoint, and the program looks at its parts only every 5 s. On a busy
- * machine, both take several times as long.
+ * A base backup waits for a checkpoint, and the program looks at its parts only every 5 s. On a
+ * busy machine, both take several times as long.
  */
 const backupTimeoutMs = 90_000;
 
