@@ -1,5 +1,7 @@
 // Publishes events again that NATS has lost, without anybody asking: when the calls stream is found
-// to have lost its last messages, and after a start. One node at a time compares all calls. Until
+// to have lost its last messages. This is checked all the time, and by other means after a start and
+// after each new connection to NATS, because the process that published the lost events may have
+// died together with NATS. One node at a time compares all calls. Until
 // it's their turn, the others only add the last events of their own live calls, of which the
 // database doesn't know yet that they were published.
 
@@ -13,14 +15,16 @@ import { readContextFacts } from '../interactions/context-facts.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
 import { ContextWriter } from '../interactions/context-writer.ts';
 import { repeat } from '../lib/repeat.ts';
+import type { PublishedCall } from '../store/calls/published-calls.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
 import type { Storage } from './storage.ts';
 
 /** How often we look for work, and try again after a failure. */
 const intervalMs = 5_000;
-/** How many calls tell after a start whether the stream has lost its last messages. */
-const callsToCheck = 50;
+/** How many calls tell after a connection whether the stream has lost its last messages. */
+const settledToCheck = 50;
+const unsettledToCheck = 200;
 /** Events of these calls may have been published this long before their ends. */
 const marginMs = 10 * 60_000;
 /** Any number that nothing else in this database uses as an advisory lock. */
@@ -39,6 +43,9 @@ export function openEventRepair(environment: Environment, parts: Parts): void {
   const losses = new Losses();
   let isTailChecked = false;
   parts.events.onLost((since) => losses.note(since));
+  connection.onConnected(() => {
+    isTailChecked = false;
+  });
   const work = async (stopped: AbortSignal): Promise<void> => {
     const { calls } = streamNames(connection.prefix);
     if (!connection.connected() || connection.streams.isAway(calls)) return;
@@ -56,11 +63,26 @@ export function openEventRepair(environment: Environment, parts: Parts): void {
 }
 
 async function tailLostSince({ storage, events }: Parts): Promise<Date | undefined> {
-  const settled = await storage.publishedCalls.lastSettled(callsToCheck);
-  const stored = await storage.publishedCalls.eventsOf(settled.map(({ callId }) => callId));
-  const last = new Map(stored.map((event) => [event.callId, event]));
-  const earliest = await earliestLost(events.connection, [...last.values()]);
+  const { publishedCalls } = storage;
+  const settled = await publishedCalls.lastSettled(settledToCheck);
+  const unsettled = await publishedCalls.lastUnsettled(unsettledToCheck);
+  const isPublished = new Set([
+    ...settled.flatMap((call) => call.events.map(({ id }) => id)),
+    ...unsettled.flatMap((call) => lastPublished(call)),
+  ]);
+  const stored = await publishedCalls.eventsOf(
+    [...settled, ...unsettled].map(({ callId }) => callId),
+  );
+  const published = stored.filter(({ id }) => isPublished.has(id));
+  const earliest = await earliestLost(events.connection, published);
   return earliest === undefined ? undefined : new Date(earliest.getTime() - marginMs);
+}
+
+/** Returns the id of the call's last event that was published. */
+function lastPublished({ events, publishedThrough }: PublishedCall): readonly string[] {
+  return events.flatMap(({ id, eventSequence }) =>
+    eventSequence === publishedThrough ? [id] : [],
+  );
 }
 
 async function repair(

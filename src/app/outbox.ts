@@ -19,7 +19,7 @@ import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-rules.ts';
 import { owedFor } from '../notifier/owed.ts';
 import { dayOf } from '../store/days.ts';
-import { type AppendPorts, appendSteps } from '../store/outbox/call-appends.ts';
+import { type AppendedStep, type AppendPorts, appendSteps } from '../store/outbox/call-appends.ts';
 import { Outbox } from '../store/outbox/outbox.ts';
 import { Settling } from '../store/outbox/settling.ts';
 import type { Environment } from './environment.ts';
@@ -46,6 +46,8 @@ type Parts = OutboxNeeds & {
   /** Called once a failure of a recording has been stored. */
   readonly onRecordingFailed: (event: EventOf<'recording-failed'>) => void;
 };
+
+type StoredStep = Omit<Extract<AppendedStep, { readonly kind: 'stored' }>, 'isQueuedPublished'>;
 
 export type OutboxParts = {
   readonly outbox: Outbox;
@@ -116,22 +118,31 @@ export function openOutbox(
     logger,
   });
   const append = appendPorts({ config, clock }, parts, relay);
+  const inform = (call: AcceptedCall, stored: StoredStep, isRepeated: boolean): void => {
+    for (const event of stored.events) {
+      watcher?.onEvent(event);
+      contexts.note(call, event);
+      if (event.type === 'opted-out') parts.onOptedOut(call);
+      if (event.type === 'recording-failed' && !isRepeated) parts.onRecordingFailed(event);
+      tracing?.onEvent(call, event);
+    }
+    const { callId } = call;
+    notifier.onStored({ ...stored, callId, day: dayOf(call.acceptedAt), isRepeated });
+  };
   const outbox = new Outbox({
     append: (steps) => appendSteps(append, steps),
     onStored: (call, { isQueuedPublished, ...stored }, { isUntaken, isRepeated, isRecovered }) => {
       const { callId } = call;
       remember(callId, call.request);
-      for (const event of stored.events) {
-        watcher?.onEvent(event);
-        contexts.note(call, event);
-        if (event.type === 'opted-out') parts.onOptedOut(call);
-        if (event.type === 'recording-failed' && !isRepeated) parts.onRecordingFailed(event);
-        tracing?.onEvent(call, event);
-      }
-      notifier.onStored({ ...stored, callId, day: dayOf(call.acceptedAt), isRepeated });
       // The process that accepted the call may have died before publishing `queued`.
       const isMissing = isUntaken && !isQueuedPublished && !relay.knows(callId);
-      relay.send([...(isMissing ? [queuedEvent(call)] : []), ...stored.events], { isRecovered });
+      const events = [...(isMissing ? [queuedEvent(call)] : []), ...stored.events];
+      try {
+        inform(call, stored, isRepeated);
+      } finally {
+        // Otherwise the call's next events would be on the stream, and these would not.
+        relay.send(events, { isRecovered });
+      }
     },
     logger,
   });

@@ -98,6 +98,11 @@ function addTo(index: EventIndex, { headers }: JsMsg, includes: IndexOptions['in
   if (call !== undefined && includes(call)) index.add(id);
 }
 
+/** Returns the number of an event, or 0 for an end and for ids that aren't those of events. */
+export function numberOfEvent(id: string): number {
+  return Number(/-(\d+)$/.exec(id)?.[1] ?? 0);
+}
+
 function parseId(id: string): { readonly call: string; readonly bit: bigint } | undefined {
   const [, call, number] = eventId.exec(id) ?? [];
   if (call === undefined || number === undefined) return undefined;

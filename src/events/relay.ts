@@ -23,19 +23,24 @@ export type RelayPorts = {
   readonly logger: Logger;
 };
 
+/** The numbers of a call's last events. */
+type Progress = {
+  /** The last event that was passed to the publisher. */
+  readonly sent: number;
+  /** The last event on the stream. Omitted if unknown. */
+  readonly through?: number;
+};
+
 /**
- * Maximum number of calls in `#through`. If we forget a call, its events are published again, but
+ * Maximum number of calls in `#progress`. If we forget a call, its events are published again, but
  * consumers drop events that they have already seen, by their ids.
  */
 const maxRemembered = 50_000;
 
 export class EventRelay {
   readonly #ports: RelayPorts;
-  /**
-   * The sequence of the last event on the stream, for each call that hasn't ended, including queued
-   * calls.
-   */
-  readonly #through = new Map<CallId, number>();
+  /** The progress of each call that hasn't ended, including queued calls. */
+  readonly #progress = new Map<CallId, Progress>();
   /**
    * Calls with events that couldn't be published. Recovery publishes the remaining events in order,
    * followed by the call's end event.
@@ -61,33 +66,33 @@ export class EventRelay {
       return;
     }
     const hasEnded = isEnd(last);
+    if (this.#hasGapBefore(events)) {
+      this.#fallBehind(callId, new Error('the events before them were not passed on'));
+    }
     const isBehind = this.#behind.has(callId);
     if (hasEnded) this.#behind.delete(callId);
     if (isBehind) return;
+    this.#note(callId, { sent: last.eventSequence });
     this.#ports.publisher.publish(events).then(
       () => {
         if (hasEnded) this.#finish(callId);
         else this.#reached(callId, last);
       },
       (error: unknown) => {
-        this.#through.delete(callId);
-        if (!hasEnded) this.#behind.add(callId);
-        this.#ports.logger.warn(
-          { err: error, callId },
-          'cannot publish the events of a call, so they stay in the database',
-        );
+        this.#fallBehind(callId, error);
+        if (hasEnded) this.#behind.delete(callId);
       },
     );
   }
 
   /** Returns the sequence of the call's last event on the stream. Undefined if unknown. */
   publishedThrough(callId: CallId): number | undefined {
-    return this.#through.get(callId);
+    return this.#progress.get(callId)?.through;
   }
 
   /** Returns true if this process has published any of the call's events or is doing so now. */
   knows(callId: CallId): boolean {
-    return this.#through.has(callId) || this.#ports.publisher.holds(callId);
+    return this.#progress.has(callId) || this.#ports.publisher.holds(callId);
   }
 
   /**
@@ -98,12 +103,41 @@ export class EventRelay {
     return this.#ports.publisher.holds(callId) || this.#releasing.has(callId);
   }
 
+  /**
+   * Returns true if an event between the last one that was passed to the publisher and these is
+   * missing. Without this check, nobody would notice, because later events would be on the stream.
+   */
+  #hasGapBefore([first]: readonly CallEvent[]): boolean {
+    const sent = this.#progress.get(first?.callId as CallId)?.sent;
+    return first !== undefined && sent !== undefined && first.eventSequence > sent + 1;
+  }
+
+  /** Leaves the call's further events to recovery. */
+  #fallBehind(callId: CallId, cause: unknown): void {
+    this.#progress.delete(callId);
+    this.#behind.add(callId);
+    this.#ports.logger.warn(
+      { err: cause, callId },
+      'cannot publish the events of a call, so they stay in the database',
+    );
+  }
+
   #reached(callId: CallId, { type, eventSequence }: CallEvent): void {
-    this.#through.delete(callId);
-    this.#through.set(callId, eventSequence);
+    this.#note(callId, { sent: eventSequence, through: eventSequence });
     if (type === 'queued') this.#ports.markQueuedPublished(callId);
-    const [oldest] = this.#through.keys();
-    if (this.#through.size > maxRemembered && oldest !== undefined) this.#through.delete(oldest);
+  }
+
+  /** An event that is published again does not lower the numbers. */
+  #note(callId: CallId, { sent, through = 0 }: Progress): void {
+    const known = this.#progress.get(callId);
+    const reached = Math.max(known?.through ?? 0, through);
+    this.#progress.delete(callId);
+    this.#progress.set(callId, {
+      sent: Math.max(known?.sent ?? 0, sent),
+      ...(reached > 0 && { through: reached }),
+    });
+    const [oldest] = this.#progress.keys();
+    if (this.#progress.size > maxRemembered && oldest !== undefined) this.#progress.delete(oldest);
   }
 
   #finish(callId: CallId): void {
@@ -117,7 +151,7 @@ export class EventRelay {
   }
 
   #forget(callId: CallId): void {
-    this.#through.delete(callId);
+    this.#progress.delete(callId);
     this.#behind.delete(callId);
   }
 }

@@ -104,9 +104,10 @@ async function report(
     agents: traffic.agents,
     faults: world.faults,
   });
+  const found = [...broken, ...((await ruled?.violations(pool)) ?? []), ...(await leftovers(pool))];
   const ids = new Set(taken.map(({ body }) => body.eventId));
   return {
-    violations: [...broken, ...((await ruled?.violations(pool)) ?? []), ...(await leftovers(pool))],
+    violations: await withRows(found, pool, world.startedAt),
     counts: {
       ...traffic.counts(),
       ...ruled?.counts(),
@@ -152,6 +153,37 @@ function logRepeatedByes(world: FaultyCluster, traffic: Traffic, log: StormOptio
       `${callId}: its ${who} was hung up at ${at.slice(0, -1).join(', ')} s and had left the call at ${at.at(-1)} s`,
     );
   }
+}
+
+/** Adds what the database says about the calls that the violations name, for whoever traces them. */
+async function withRows(
+  found: readonly string[],
+  pool: Pool,
+  startedAt: number,
+): Promise<readonly string[]> {
+  type Row = {
+    readonly owner: string | null;
+    readonly previous_owner: string | null;
+    readonly published: number | null;
+    readonly events: string;
+  };
+  return await Promise.all(
+    found.map(async (violation) => {
+      const [callId] = /call-[\da-f-]{36}/.exec(violation) ?? [];
+      if (callId === undefined) return violation;
+      const { rows } = await pool.query<Row>(
+        `select owner_id as owner, previous_owner_id as previous_owner,
+           published_event_sequence as published,
+           (select string_agg(event_sequence || ' ' || type || ' at '
+               || round(extract(epoch from time) - $2::numeric / 1000, 1) || ' s',
+               ', ' order by event_sequence)
+             from call_events e where e.call_id = c.call_id) as events
+         from calls c where call_id = $1`,
+        [callId, startedAt],
+      );
+      return `${violation}; the database has ${JSON.stringify(rows)}`;
+    }),
+  );
 }
 
 function countsOf(types: readonly string[], wanted: readonly string[]): Record<string, number> {

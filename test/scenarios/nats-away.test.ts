@@ -57,6 +57,42 @@ describe('a gateway that starts without NATS', { concurrent: true, timeout: 60_0
     expect(out).toBe('6 published events of 2 calls compared; 0 are missing\n');
   });
 
+  test('finds what NATS lost with the only process that knew of it', async () => {
+    await using world = await build({ servers: 1 });
+    const { nats } = world;
+    const [node] = nats.nodes;
+    const { callId } = await world.gateway.dialer.dial({
+      ...{ target: 'tel:+12025550102', machineDetection: 'detect', notifyurl: world.receiver.url },
+    });
+    const before = ['queued', 'dialing', 'ringing', 'answered', 'amd'];
+    await eventually(
+      async () => (await typesOn(nats, callId)).includes('amd'),
+      'the call has published its verdict',
+      30_000,
+    );
+
+    // A power cut, after which NATS lacks the last messages that it acknowledged.
+    await world.gateway.kill();
+    const lost = (await typesOn(nats, callId)).length - before.indexOf('ringing');
+    await loseLast(nats, lost);
+    await node?.kill();
+    await node?.start();
+    expect(await typesOn(nats, callId)).toEqual(before.slice(0, 2));
+    const gateway = await startGateway(world.dataDir, { NATS_URL: nats.url });
+    try {
+      await eventually(
+        async () => {
+          const types = await typesOn(nats, callId);
+          return [...before, 'completed'].every((type) => types.includes(type));
+        },
+        'every event is on the stream',
+        30_000,
+      );
+    } finally {
+      await gateway.terminate();
+    }
+  });
+
   test('says which stream is away, and creates it with three replicas once it can', async () => {
     await using cluster = await startNatsCluster();
     const [first, ...others] = cluster.nodes;
@@ -93,8 +129,7 @@ async function build(nats: NatsCluster | NonNullable<Parameters<typeof startNats
   const receiver = await startReceiver();
   const gateway = await startGateway(dataDir.path, { NATS_URL: cluster.url });
   return {
-    gateway,
-    nats: cluster,
+    ...{ gateway, receiver, nats: cluster, dataDir: dataDir.path },
     /** Resolves once the call has ended and the receiver knows. */
     async callBusyNumber(): Promise<string> {
       const { callId } = await gateway.dialer.dial({
@@ -121,6 +156,17 @@ async function typesOn({ nodes }: NatsCluster, callId: string): Promise<readonly
   const url = nodes[0]?.url ?? '';
   const events = await eventsOnStream(url).catch(() => []);
   return events.filter(({ event }) => event.callId === callId).map(({ event }) => event.type);
+}
+
+/** Removes the last messages of the calls stream. Its server must be restarted afterwards. */
+async function loseLast({ nodes }: NatsCluster, count: number): Promise<void> {
+  const nats = await clientOf(nodes[0]?.url ?? '');
+  const { streams } = await jetstreamManager(nats);
+  const { state } = await streams.info('offhook_calls');
+  for (let at = 0; at < count; at += 1) {
+    await streams.deleteMessage('offhook_calls', state.last_seq - at);
+  }
+  await nats.close();
 }
 
 async function consumersOf({ nodes }: NatsCluster): Promise<readonly string[]> {

@@ -46,6 +46,7 @@ export function eventBuilder(identity: CallIdentity = someIdentity()) {
   };
   return {
     identity,
+    queued: (): CallEvent => ({ ...envelope('queued'), type: 'queued', data: {} }),
     dialing: (): CallEvent => ({
       ...envelope('dialing'),
       type: 'dialing',

@@ -41,6 +41,8 @@ export type PublishedCalls = {
   eventsOf(callIds: readonly string[]): Promise<readonly CallEvent[]>;
   /** Returns the most recently accepted calls that are settled. */
   lastSettled(limit: number): Promise<readonly PublishedCall[]>;
+  /** Returns the most recently accepted calls that have published an event and aren't settled. */
+  lastUnsettled(limit: number): Promise<readonly PublishedCall[]>;
 };
 
 type Columns = {
@@ -92,6 +94,15 @@ export function createPublishedCalls(pool: Pick<Pool, 'query'>): PublishedCalls 
     async lastSettled(limit) {
       const { rows } = await pool.query<Columns>(
         `select ${columns} from calls where end_published_at is not null
+         order by accepted_at desc limit $2`,
+        [0, limit],
+      );
+      return rows.map(toPublishedCall);
+    },
+    async lastUnsettled(limit) {
+      const { rows } = await pool.query<Columns>(
+        `select ${columns} from calls
+         where end_published_at is null and not_before is null and published_event_sequence > 0
          order by accepted_at desc limit $2`,
         [0, limit],
       );

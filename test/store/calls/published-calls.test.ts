@@ -47,6 +47,15 @@ describe.each(databaseKinds)('published calls on %s', (kind) => {
     expect(await published.eventsOf([first.callId])).toEqual([queuedEvent(first), answered]);
     const settled = await published.lastSettled(10);
     expect(settled.map(({ callId }) => callId)).toEqual([first.callId]);
+    expect(await published.lastUnsettled(10)).toEqual([]);
+    const [, second] = calls;
+    await database.pool.query(`update calls set published_event_sequence = 1 where call_id = $1`, [
+      second?.callId,
+    ]);
+    const unsettled = await published.lastUnsettled(10);
+    expect(unsettled).toMatchObject([
+      { callId: second?.callId, isSettled: false, publishedThrough: 1 },
+    ]);
     const own = { after: { acceptedAtMs: 0, callId: '' }, limit: 10, ownerId: 'node-1/1' };
     expect(await published.page({ ...own, sinceMs: 0 })).toEqual([]);
     const later = await published.page({ ...own, sinceMs: Date.now() + 1e9, ownerId: undefined });
