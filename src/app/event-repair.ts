@@ -1,9 +1,10 @@
 // Publishes events again that NATS has lost, without anybody asking: when the calls stream is found
-// to have lost its last messages. This is checked all the time, and by other means after a start and
-// after each new connection to NATS, because the process that published the lost events may have
-// died together with NATS. One node at a time compares all calls. Until
-// it's their turn, the others only add the last events of their own live calls, of which the
-// database doesn't know yet that they were published.
+// to have lost its last messages. Each process checks this all the time. After a start and after
+// each new connection to NATS, it also looks for the last events in the database, because the
+// process that published them may have died together with NATS.
+//
+// One node at a time compares all calls. Until it's their turn, the others only add the last events
+// of their own live calls, of which the database doesn't know yet that they were published.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import { type Compared, Losses } from '../events/losses.ts';

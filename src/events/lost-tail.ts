@@ -1,7 +1,7 @@
-// Looks for lost events after a connection. If the machine failed, both the gateway and NATS may have
-// restarted, and then nobody remembers the stream's last sequence. But if NATS has lost its last
-// messages, the last events of the last calls are among them. All events of a settled call are
-// compared, because a recovery may have published its end again after the loss.
+// Looks for lost events after a connection. If the machine failed, both the gateway and NATS may
+// have restarted, and then nobody remembers the stream's last sequence. But if NATS has lost its
+// last messages, the last events of the last calls are among them. All events of a settled call are
+// compared, because recovery may have published its end after the loss.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { messageIdHeader } from './acknowledged-publishing.ts';

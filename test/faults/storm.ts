@@ -155,7 +155,7 @@ function logRepeatedByes(world: FaultyCluster, traffic: Traffic, log: StormOptio
   }
 }
 
-/** Adds what the database says about the calls that the violations name, for whoever traces them. */
+/** Adds what the database says about the calls that the violations name. */
 async function withRows(
   found: readonly string[],
   pool: Pool,
