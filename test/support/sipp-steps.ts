@@ -130,6 +130,9 @@ export async function startInDialog(steps: readonly SippStep[], audioPort = 9): 
   return await startSipp({ scenario: 'in-dialog', keys });
 }
 
+/** sipp reads its sockets rarely while the machine is busy. */
+const steeredWithinMs = 30_000;
+
 /** Continues a sipp that waits in the step `steered`. */
 export async function goOn(far: Sipp, sequence = 1): Promise<void> {
   const invite = (await far.messages()).find(({ text }) => text.startsWith('INVITE '))?.text ?? '';
@@ -148,17 +151,22 @@ export async function goOn(far: Sipp, sequence = 1): Promise<void> {
  * to its next offer.
  */
 export async function steer(far: Sipp): Promise<void> {
+  let messages: Awaited<ReturnType<Sipp['messages']>> = [];
   // Count each ACK once: sipp repeats an ACK if a 200 is retransmitted.
   const acks = async () => {
-    const sent = (await far.messages()).filter(
+    messages = await far.messages();
+    const sent = messages.filter(
       ({ direction, text }) => direction === 'sent' && text.startsWith('ACK '),
     );
     return new Set(sent.map(({ text }) => /^CSeq: *(\d+)/im.exec(text)?.[1])).size;
   };
+  const story = () =>
+    messages.map(({ direction, text }) => `${direction} ${text.split('\r\n')[0]}`).join(', ');
   const before = await acks();
   await goOn(far, before + 1);
   await eventually(
     async () => (await acks()) > before,
-    'sipp acknowledges the answer to its offer',
+    () => `sipp acknowledges the answer to its offer: ${story()}`,
+    steeredWithinMs,
   );
 }
