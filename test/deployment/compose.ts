@@ -29,7 +29,7 @@ export type Variable = {
   readonly use: 'required' | 'optional';
 };
 
-const reference = /\$\$|\$\{(?<name>[A-Z_]+)(?:(?<how>:\?|:-)(?<word>[^}]*))?\}|\$/g;
+const reference = /\$\$|\$\{(?<name>[A-Z_][A-Z0-9_]*)(?:(?<how>:\?|:-)(?<word>[^}]*))?\}|\$/g;
 
 /**
  * Returns the variables that the text uses.

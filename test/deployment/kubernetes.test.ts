@@ -119,8 +119,17 @@ describe('the gateway’s pod', () => {
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     });
-    const volumes = pod.volumes.map(({ name }) => name);
+    const claims = spec.volumeClaimTemplates.map(({ metadata }) => metadata);
+    const volumes = [...pod.volumes, ...claims].map(({ name }) => name);
     for (const mount of container.volumeMounts) expect(volumes).toContain(mount.name);
+  });
+
+  test('keeps recordings on a disk that outlives it', () => {
+    const { mountPath } = gateway.volumeMounts.find(({ name }) => name === 'recordings') ?? {};
+    expect(spec.volumeClaimTemplates.map(({ metadata }) => metadata.name)).toEqual(['recordings']);
+    for (const name of ['RECORDING_SPOOL', 'RECORDING_STORE']) {
+      expect(settingOf(name), name).toMatch(new RegExp(`^${mountPath}/`));
+    }
   });
 
   test('needs only the secrets and the trunks that the page creates', () => {

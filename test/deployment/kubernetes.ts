@@ -48,6 +48,7 @@ export const statefulSet = z.object({
         volumes: z.array(z.object({ name: z.string() })),
       }),
     }),
+    volumeClaimTemplates: z.array(z.object({ metadata: z.object({ name: z.string() }) })),
   }),
 });
 

@@ -22,7 +22,7 @@ const quiet = Buffer.alloc(3_200, 0xff);
 
 /**
  * On a busy machine, a thread of the phone or of the gateway may stand still for longer than the
- * jitter buffer lasts, and a part of a word is lost. Of several words, one is whole.
+ * jitter buffer lasts, and a part of a word is lost. At least one of three words is whole.
  */
 const often = (word: Buffer): Buffer => Buffer.concat([1, 2, 3].flatMap(() => [word, quiet]));
 
