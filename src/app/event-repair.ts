@@ -42,19 +42,26 @@ export function openEventRepair(environment: Environment, parts: Parts): void {
   const { logger, closers } = environment;
   const { connection } = parts.events;
   const losses = new Losses();
-  let isTailChecked = false;
+  let isTailDue = true;
   parts.events.onLost((since) => losses.note(since));
   connection.onConnected(() => {
-    isTailChecked = false;
+    isTailDue = true;
   });
+  const checkTail = async (): Promise<void> => {
+    // A connection that is made meanwhile makes it due again.
+    isTailDue = false;
+    try {
+      const since = await tailLostSince(parts);
+      if (since !== undefined) losses.note(since);
+    } catch (error) {
+      isTailDue = true;
+      throw error;
+    }
+  };
   const work = async (stopped: AbortSignal): Promise<void> => {
     const { calls } = streamNames(connection.prefix);
     if (!connection.connected() || connection.streams.isAway(calls)) return;
-    if (!isTailChecked) {
-      const since = await tailLostSince(parts);
-      isTailChecked = true;
-      if (since !== undefined) losses.note(since);
-    }
+    if (isTailDue) await checkTail();
     await losses.repair((since, isOwnDone) =>
       repair(environment, parts, { since, isOwnDone, stopped }),
     );
@@ -68,22 +75,22 @@ async function tailLostSince({ storage, events }: Parts): Promise<Date | undefin
   const settled = await publishedCalls.lastSettled(settledToCheck);
   const unsettled = await publishedCalls.lastUnsettled(unsettledToCheck);
   const isPublished = new Set([
-    ...settled.flatMap((call) => call.events.map(({ id }) => id)),
-    ...unsettled.flatMap((call) => lastPublished(call)),
+    ...settled.flatMap(published),
+    ...unsettled.flatMap((call) => published(call).slice(-1)),
   ]);
   const stored = await publishedCalls.eventsOf(
     [...settled, ...unsettled].map(({ callId }) => callId),
   );
-  const published = stored.filter(({ id }) => isPublished.has(id));
-  const earliest = await earliestLost(events.connection, published);
+  const earliest = await earliestLost(
+    events.connection,
+    stored.filter(({ id }) => isPublished.has(id)),
+  );
   return earliest === undefined ? undefined : new Date(earliest.getTime() - marginMs);
 }
 
-/** Returns the id of the call's last event that was published. */
-function lastPublished({ events, publishedThrough }: PublishedCall): readonly string[] {
-  return events.flatMap(({ id, eventSequence }) =>
-    eventSequence === publishedThrough ? [id] : [],
-  );
+/** Returns the ids of the call's events that were published, in order. */
+function published({ events, publishedThrough }: PublishedCall): readonly string[] {
+  return events.filter((event) => event.eventSequence <= publishedThrough).map(({ id }) => id);
 }
 
 async function repair(

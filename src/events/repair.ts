@@ -23,7 +23,6 @@ import { callSubject, streamNames } from './subjects.ts';
 export type RepairedCall = {
   readonly callId: string;
   readonly acceptedAtMs: number;
-  readonly isSettled: boolean;
   readonly publishedThrough: number;
   readonly events: readonly {
     readonly id: string;
@@ -180,7 +179,7 @@ class Repair {
     );
     this.#result.calls += 1;
     for (const { id, eventSequence, timeMs } of call.events) {
-      if (!call.isSettled && eventSequence > through) continue;
+      if (eventSequence > through) continue;
       this.#result.events += 1;
       if (index.has(id)) continue;
       if (timeMs < this.#keptSinceMs) this.#result.tooOld += 1;

@@ -170,7 +170,7 @@ describe('a repair', () => {
 
 type StoredCall = { readonly events: readonly CallEvent[]; readonly publishedThrough?: number };
 
-/** Calls that the database says are settled. */
+/** Calls whose events have all been published, as far as the database knows. */
 function settled(calls: readonly (readonly CallEvent[])[]): readonly StoredCall[] {
   return calls.map((events) => ({ events }));
 }
@@ -183,8 +183,7 @@ function repair(
   const rows = calls.map(({ events, publishedThrough }, index) => ({
     callId: events[0]?.callId ?? '',
     acceptedAtMs: index,
-    isSettled: publishedThrough === undefined,
-    publishedThrough: publishedThrough ?? 0,
+    publishedThrough: publishedThrough ?? events.at(-1)?.eventSequence ?? 0,
     events: events.map(({ id, eventSequence, time }) => ({
       ...{ id, eventSequence, timeMs: Date.parse(time) },
     })),

@@ -11,8 +11,6 @@ export type PublishedCall = {
   readonly callId: string;
   /** Orders the calls, together with `callId`. In milliseconds. */
   readonly acceptedAtMs: number;
-  /** True if all the call's events have been published, and none will follow. */
-  readonly isSettled: boolean;
   /** Events up to this number have been published. 0 if unknown. */
   readonly publishedThrough: number;
   readonly events: readonly PublishedEvent[];
@@ -48,15 +46,13 @@ export type PublishedCalls = {
 type Columns = {
   readonly call_id: string;
   readonly accepted_at: Date;
-  readonly is_settled: boolean;
   readonly published: number;
   readonly events: readonly (readonly [id: string, eventSequence: number, timeMs: number])[] | null;
 };
 
 /** `$1` is the time of the first event, in milliseconds. */
 const columns = `
-  call_id, accepted_at, end_published_at is not null as is_settled,
-  coalesce(published_event_sequence, 0) as published,
+  call_id, accepted_at, coalesce(published_event_sequence, 0) as published,
   (select json_agg(json_build_array(e.event_id, e.event_sequence,
       (extract(epoch from e.time) * 1000)::bigint) order by e.event_sequence)
     from call_events e
@@ -115,7 +111,6 @@ function toPublishedCall(row: Columns): PublishedCall {
   return {
     callId: row.call_id,
     acceptedAtMs: row.accepted_at.getTime(),
-    isSettled: row.is_settled,
     publishedThrough: row.published,
     events: (row.events ?? []).map(([id, eventSequence, timeMs]) => ({
       ...{ id, eventSequence, timeMs },
