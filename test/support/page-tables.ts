@@ -71,6 +71,9 @@ export const problems = table(
   ]),
 );
 
+/** Follows the end of the call, whose notification is the last one. */
+const notNotified: ReadonlySet<string> = new Set(['recording-stored']);
+
 export const events = table(
   ['event', 'when', 'members of `data`', '`status` of its notification', 'context'],
   callEventTypes.map((type) => {
@@ -81,9 +84,10 @@ export const events = table(
       data.description ?? '',
       Object.keys(data.shape)
         .filter((name) => !Object.hasOwn(callTerms, name))
+        .filter((name) => name !== 'notificationSequence' || !notNotified.has(type))
         .map(code)
         .join(', '),
-      code(statuses[type]?.status ?? 'Event'),
+      notNotified.has(type) ? 'none' : code(statuses[type]?.status ?? 'Event'),
       changesContext(type) ? 'changes' : '',
     ];
   }),
@@ -149,7 +153,7 @@ export const outcomes = table(
     rowOf('the person hung up', endOfRemoteBye({ at })),
     rowOf('the bot or the dialer hung up', endAfterAnswer(application, at)),
     rowOf(
-      '`machineDetection: disconnect` detected a machine, a plan leaves it no message, or a `bridge` was for a person',
+      'a machine answered, and `machineDetection` was `disconnect`, a plan left it no message, or a `bridge` waited for a person',
       endOfMachine(at),
     ),
     rowOf('a plan left its message', endOfVoicemail(at)),
