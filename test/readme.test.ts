@@ -20,6 +20,11 @@ import { hasSql } from './support/sql-texts.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (page: string): string => readFileSync(join(root, page), 'utf8');
 
+const sourcesIn = (folder: string): readonly string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `${folder}/${name}`);
+
 const pages = [
   'README.md',
   '.github/CONTRIBUTING.md',
@@ -100,6 +105,29 @@ describe.each(pages)('%s', (page) => {
   });
 });
 
+describe('the commands of offhook', () => {
+  const declarations = ['src/cli.ts', ...sourcesIn('src/cli')].map(read).join('\n');
+  const commands = [...declarations.matchAll(/\bprogram\s*\.command\('([\w-]+)/g)].map(
+    ([, name = '']) => name,
+  );
+
+  test('have a row in the table of commands', () => {
+    const [, section = ''] = read('sip-config/README.md').split('\n## Commands\n');
+    const [table = ''] = section.split('\n## ');
+    const listed = [...table.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = '']) =>
+      names.split(', ').map((name) => name.replaceAll('`', '')),
+    );
+
+    expect(listed.sort()).toEqual(commands.sort());
+  });
+
+  test.each(pages)('that %s names exist', (page) => {
+    for (const [, name = ''] of read(page).matchAll(/npx\s+offhook\s+([a-z][\w-]*)/g)) {
+      expect(commands).toContain(name);
+    }
+  });
+});
+
 test.each([
   ['README.md', 280],
   ['.github/CONTRIBUTING.md', 60],
@@ -109,9 +137,7 @@ test.each([
 });
 
 describe('the SQL tables in src/store/README.md', () => {
-  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => [`src/${name}`, read(`src/${name}`)] as const);
+  const sources = sourcesIn('src').map((path) => [path, read(path)] as const);
   const isSchema = (path: string): boolean => /^src\/store\/schema[./]/.test(path);
   const created = sources
     .filter(([path]) => isSchema(path))
