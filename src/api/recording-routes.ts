@@ -84,7 +84,7 @@ export function registerRecordings(
       operationId: 'deleteRecording',
       summary: 'Delete the recording of a call',
       description:
-        'Deletes it from the store. The call then says when it was deleted, and by which app. A recording that is on its way to the store is discarded.',
+        'Deletes it from the store. The call then says when it was deleted, and by which app. A recording that is on its way to the store is discarded. While the call isn’t over, the response is 409.',
       tags,
       params: callParams,
       response: responses(

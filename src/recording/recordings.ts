@@ -37,7 +37,7 @@ export type StoredRecordings = {
    * Deletes a recording, also one that isn't stored yet. Succeeds if it is already deleted.
    *
    * @param by the id of an app
-   * @returns `under-way` while the call is being recorded
+   * @returns `under-way` until the call is settled
    */
   remove(
     scope: RecordingScope,
@@ -68,6 +68,8 @@ export function createStoredRecordings(
       if (row !== undefined) {
         return row.deletedAt === null ? await removal.remove(row, by) : { ok: true };
       }
+      const marked = await reads.markSpooled({ scope, callId }, by);
+      if (marked > 0) return { ok: true };
       return (await reads.isUnderWay(scope, callId)) ? 'under-way' : 'unknown';
     },
   };

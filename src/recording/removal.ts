@@ -17,6 +17,8 @@ export type ExpiryResult = {
   readonly undeleted: number;
 };
 
+/** A recording goes through at most three states: `finishing`, `storing`, and how it ended. */
+const maxTries = 3;
 /** After so many failures in a row, the store has a problem, and the next sweep tries again. */
 const maxFailures = 10;
 
@@ -30,16 +32,28 @@ export type Removal = {
 };
 
 export function createRemoval({ reads, store, logger }: RemovalPorts): Removal {
-  const remove: Removal['remove'] = async (recording, by) => {
-    const { callId, state, audioName, metadataName } = recording;
-    // What isn't stored yet is marked, and the keeper discards it.
-    const names = state === 'stored' ? [audioName, metadataName] : [];
-    for (const name of names) {
+  const removeObjects = async (recording: RecordingObjects): Promise<Done> => {
+    const { state, audioName, metadataName } = recording;
+    // The keeper discards what is on its way to the store. A recording that was given up may have
+    // its audio there, without the metadata.
+    const isOnItsWay = state === 'finishing' || state === 'storing';
+    for (const name of isOnItsWay ? [] : [audioName, metadataName]) {
       const done: Done = name === null ? { ok: true } : await store.remove(name);
       if (!done.ok) return done;
     }
-    await reads.markDeleted(callId, by);
     return { ok: true };
+  };
+  const remove: Removal['remove'] = async (recording, by) => {
+    let current = recording;
+    for (let tries = 0; tries < maxTries; tries += 1) {
+      const done = await removeObjects(current);
+      if (!done.ok) return done;
+      // The keeper may have stored the recording meanwhile.
+      const changed = await reads.markDeleted(current, by);
+      if (changed === undefined) return done;
+      current = changed;
+    }
+    throw new Error('a recording changes while it is deleted');
   };
   const report = async ({ callId }: RecordingObjects, { detail }: StoreFault): Promise<void> => {
     logger.error({ callId, detail }, 'a recording could not be deleted although its time is over');
@@ -65,7 +79,7 @@ export function createRemoval({ reads, store, logger }: RemovalPorts): Removal {
       return { deleted, undeleted };
     },
     async removePerson(accountId, number) {
-      let count = 0;
+      let count = await reads.markSpooled({ accountId, number }, 'person');
       for (;;) {
         const batch = await reads.toNumber(accountId, number);
         if (batch.length === 0) return count;
