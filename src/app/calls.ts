@@ -138,7 +138,11 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     },
   );
   const suppressing = openSuppressing(environment, parts, registry);
-  const ends = createEndRecorder(out.outbox);
+  // A call that ends without a machine says nothing about its caller ID: no carrier was asked, or
+  // its response is unknown.
+  const ends = createEndRecorder(out.outbox, (end, { request: { trunk } }) =>
+    metrics.callEnded(end, { trunk }),
+  );
   const commands = openCommands(environment, parts, { registry, ends });
   const recovery = openRecovery(environment, parts, { sip, out, ends });
   const taking = openTaking(environment, parts, { registry, ends, recovery, out });
@@ -315,23 +319,16 @@ function openTaking(
     refuse: async (call, queued, refusal) => {
       const end = endOfRefusal(refusal, clock.now());
       out.begin(call, queued);
-      const isStored = await ends.recordClaimed(progressOfAccepted(call), end).finally(() => {
+      await ends.recordClaimed(progressOfAccepted(call), end).finally(() => {
         out.machineEnded(call.callId);
       });
-      if (isStored) metrics.callEnded(end, call.request);
     },
     // A call's last events may still be on their way to the database after its state machine has
     // finished.
     isHere: (callId) => registry.has(callId) || out.holds(callId),
     here: () => registry.ids(),
     endUnknown: (callIds) => recovery.endOwn(callIds),
-    ends: {
-      recordQueued: async (progress, end) => {
-        const isStored = await ends.recordQueued(progress, end);
-        if (isStored) metrics.callEnded(end, progress.call.request);
-        return isStored;
-      },
-    },
+    ends,
     hint: (source) => sendDialHint(connection, source),
     reviewCampaigns: () => campaigns.review(),
     clock,

@@ -1,6 +1,7 @@
 // Stores the ends of calls that don't have a state machine because they are still queued, have
 // expired, or belonged to a process that died.
 
+import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { type CallProgress, endEvent } from '../calls/life/call-events.ts';
 import type { CallEnd } from '../calls/life/call-outcome.ts';
@@ -35,7 +36,21 @@ export type EndRecorder = {
   recordQueued(progress: CallProgress, end: CallEnd): Promise<boolean>;
 };
 
-export function createEndRecorder(outbox: CallOutbox): EndRecorder {
+/** Called once a call's end has been stored. */
+type EndListener = (end: CallEnd, call: AcceptedCall) => void;
+
+export function createEndRecorder(
+  outbox: CallOutbox,
+  onStored: EndListener = () => undefined,
+): EndRecorder {
+  const store = async (
+    end: CallEnd,
+    ...append: Parameters<CallOutbox['append']>
+  ): Promise<boolean> => {
+    const isStored = (await outbox.append(...append)) === 'stored';
+    if (isStored) onStored(end, append[0]);
+    return isStored;
+  };
   return {
     async record(progress, end, missing, { isRecovered }) {
       const { event } = endEvent(progress, end);
@@ -45,20 +60,17 @@ export function createEndRecorder(outbox: CallOutbox): EndRecorder {
         // The process may have died between the INVITE and storing it.
         ending: { event, ...evidenceIn(progress), sentBy: end.at },
       };
-      return (
-        // We set `isRepeated` because the database may already contain the dead process's last
-        // events.
-        (await outbox.append(progress.call, step, { isRepeated: true, isRecovered })) === 'stored'
-      );
+      // The database may already contain the dead process's last events.
+      return await store(end, progress.call, step, { isRepeated: true, isRecovered });
     },
     async recordClaimed(progress, end) {
       const { event } = endEvent(progress, end);
-      return (await outbox.append(progress.call, { events: [], ending: { event } })) === 'stored';
+      return await store(end, progress.call, { events: [], ending: { event } });
     },
     async recordQueued(progress, end) {
       const { event } = endEvent(progress, end);
       const step = { events: [], ending: { event } };
-      return (await outbox.append(progress.call, step, { isUntaken: true })) === 'stored';
+      return await store(end, progress.call, step, { isUntaken: true });
     },
   };
 }

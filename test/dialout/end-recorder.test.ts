@@ -12,8 +12,9 @@ function rig() {
   const world = new DialoutWorld();
   const call = acceptedCall();
   world.accept(call);
-  const ends = createEndRecorder(world.process(own).outbox);
-  return { world, call, ends, progress: progressOfAccepted(call) };
+  const counted: string[] = [];
+  const ends = createEndRecorder(world.process(own).outbox, ({ outcome }) => counted.push(outcome));
+  return { world, call, ends, counted, progress: progressOfAccepted(call) };
 }
 
 const types = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
@@ -42,7 +43,7 @@ describe('the end of a call without a machine', () => {
   });
 
   test('is stored and published once, however many processes record it', async () => {
-    const { world, call, ends, progress } = rig();
+    const { world, call, ends, counted, progress } = rig();
     world.take(call.callId, own);
     const how = { isRecovered: false };
     const recorded = await Promise.all([
@@ -52,6 +53,7 @@ describe('the end of a call without a machine', () => {
     await settled();
 
     expect(recorded).toEqual([true, false]);
+    expect(counted).toEqual(['unknown']);
     expect(world.published.map(({ data }) => data)).toMatchObject([{ outcome: 'unknown' }]);
   });
 
@@ -98,6 +100,7 @@ describe('the end of a call without a machine', () => {
     await other.ends.recordQueued(other.progress, endOfExpiry(at));
     const later = new Date(at.getTime() + 1_000);
     expect(await other.ends.recordQueued(other.progress, endOfExpiry(later))).toBe(false);
+    expect(other.counted).toEqual(['expired']);
     expect(world.published).toEqual([]);
   });
 });

@@ -35,6 +35,11 @@ async function dial(request: object): Promise<string> {
 
 const call = async (callId: string) => (await api('GET', `calls/${callId}`)).body;
 
+async function isCounted(line: string): Promise<boolean> {
+  const metrics = await fetch(`${gateway.runtime.httpUrl}/metrics`);
+  return (await metrics.text()).split('\n').includes(line);
+}
+
 const setRules = (hold: boolean) =>
   api('PUT', 'rules/default', {
     connected: 'bot-or-agent',
@@ -91,11 +96,18 @@ describe('a campaign whose calls nobody talks to', () => {
 
     // A call that waits longer than its queue time-out ends, and is counted.
     await dial({ campaign: 'held', queueTimeoutMs: 1_000 });
-    const notPermitted = 'offhook_calls_not_permitted_total{rule="abandoned-rate"} 1';
-    await eventually(async () => {
-      const metrics = await fetch(`${gateway.runtime.httpUrl}/metrics`);
-      return (await metrics.text()).includes(notPermitted);
-    }, 'the third call ends as not permitted');
+    await eventually(
+      () => isCounted('offhook_calls_not_permitted_total{rule="abandoned-rate"} 1'),
+      'the third call ends as not permitted',
+    );
+
+    // So is a call that the application hangs up while it waits.
+    const waiting = await dial({ campaign: 'held' });
+    await api('DELETE', `bot/bot-1/calls/${waiting}`);
+    await eventually(
+      () => isCounted('offhook_calls_ended_total{outcome="cancelled",fault="caller"} 1'),
+      'the fourth call ends as cancelled',
+    );
 
     // Without the limit, the call is released at once.
     await setRules(false);

@@ -160,6 +160,13 @@ function expectEnds(receiver: Receiver, callIds: readonly string[], end: object)
   for (const callId of callIds) expect(receiver.of(callId).at(-1)).toMatchObject(end);
 }
 
+/** Returns how many ends of each outcome the process has counted. */
+async function countedEnds(gateway: GatewayProcess): Promise<Record<string, number>> {
+  const metrics = await (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
+  const lines = metrics.matchAll(/^offhook_calls_ended_total\{outcome="([^"]+)".*\} ([1-9]\d*)$/gm);
+  return Object.fromEntries([...lines].map(([, outcome, count]) => [outcome, Number(count)]));
+}
+
 /** Expects one Call-ID for each number, however often a request was delivered or a process died. */
 async function expectOneInviteEach(callees: World['callees']): Promise<void> {
   for (const callee of Object.values(callees)) {
@@ -192,7 +199,7 @@ describe.each([
     await untilState(first, lateIds, 'ringing');
     await first.kill();
     receiver.answerWith(() => 200);
-    await world.start();
+    const second = await world.start();
 
     // Each callee that is up gets a BYE from the gateway. Otherwise sipp would not exit with 0.
     expect(await callees.up.exited).toMatchObject({ code: 0 });
@@ -215,6 +222,10 @@ describe.each([
     });
     expectEnds(receiver, [...ringingIds, ...lateIds], { status: 'Failed', outcome: 'unknown' });
     expectEnds(receiver, endedIds, { status: 'completed', reasonCode: 'Caller-disconnected' });
+    expect(await countedEnds(second)).toEqual({
+      'gateway-failure': upIds.length,
+      unknown: ringingIds.length + lateIds.length,
+    });
     await expectOneInviteEach(callees);
   });
 });

@@ -138,6 +138,11 @@ export const buildEnd = callSetup.assign(({ context }) => {
   };
 });
 
+export const noteStoredEnd = callSetup.assign(({ context, event }) => {
+  assertEvent(event, 'journal.ended');
+  return { ending: { ...context.ending, isRefused: event.result !== 'stored' } };
+});
+
 /**
  * Builds the events to store instead of the end if the database turns out to contain the uncertain
  * answer. That answer hasn't been published, and detection hasn't emitted any events.

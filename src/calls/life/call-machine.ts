@@ -124,6 +124,7 @@ import {
   notePlacing,
   noteQuality,
   noteStated,
+  noteStoredEnd,
   stopAwaitingQuality,
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-events.ts';
@@ -319,7 +320,10 @@ export const callMachine = callSetup.createMachine({
     reach: nothingReached,
     ending: {},
   }),
-  output: ({ context: { end, progress } }) => ({ end, quality: progress.quality }),
+  output: ({ context: { end, ending, progress } }) => ({
+    end: ending.isRefused === true ? undefined : end,
+    quality: progress.quality,
+  }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.progress.call },
   on: {
     'line.acceptsKeys': { actions: noteAcceptsKeys },
@@ -384,7 +388,7 @@ export const callMachine = callSetup.createMachine({
         { type: 'storeEnd', params: ({ context }) => endStep(context) },
       ],
       after: { storeEndTimeout: { target: 'ended' } },
-      on: { 'journal.ended': { target: 'ended' } },
+      on: { 'journal.ended': { target: 'ended', actions: noteStoredEnd } },
     },
     ended: { type: 'final' },
   },

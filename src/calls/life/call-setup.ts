@@ -263,6 +263,8 @@ type EndingState = {
    */
   readonly legIsOver?: true;
   readonly event?: TerminalEvent;
+  /** True if another process or recovery ends the call instead, because this end isn't stored. */
+  readonly isRefused?: boolean;
 };
 
 type AnswerState = {

@@ -962,7 +962,7 @@ describe('the end', () => {
     await call.settle();
 
     expect(call.types()).toEqual(['dialing']);
-    expect(call.actor.getSnapshot().status).toBe('done');
+    expect(call.actor.getSnapshot()).toMatchObject({ status: 'done', output: { end: undefined } });
     expect(call.log).toContain('media closed');
   });
 
@@ -984,7 +984,7 @@ describe('the end', () => {
     await call.settle();
 
     expect(call.types()).toEqual(['dialing']);
-    expect(call.actor.getSnapshot().status).toBe('done');
+    expect(call.actor.getSnapshot()).toMatchObject({ status: 'done', output: { end: undefined } });
   });
 
   test('has the same id whichever process emits it', async () => {
