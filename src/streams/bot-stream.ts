@@ -222,6 +222,7 @@ export class CallStream implements BotStream {
         onOpen: () => this.#open(link),
         onText: (text) => this.#receive(text),
         onBinary: () => this.#inbox.receiveBinary(),
+        onPong: () => this.#noteHeard(),
         onEnd: (end) => this.#onLinkEnd(end),
         onDefect: (error) => this.#sink.defect(error),
       },
@@ -249,7 +250,7 @@ export class CallStream implements BotStream {
 
   #receive(text: string): void {
     if (this.#state.kind !== 'open') return;
-    this.#state.heardTick = this.#tick;
+    this.#noteHeard();
     const before = this.#inbox.bytesReceived;
     this.#inbox.receive(text);
     this.#sink.statistics.bytesReceived += this.#inbox.bytesReceived - before;
@@ -258,11 +259,11 @@ export class CallStream implements BotStream {
   #checkBot(state: Extract<State, { kind: 'open' }>): void {
     const silence = this.#tick - state.heardTick;
     if (silence > maxSilenceTicks) state.link.abandon('silent');
-    else if (silence > 0 && silence % pingTicks === 0) {
-      state.link.ping(() => {
-        state.heardTick = this.#tick;
-      });
-    }
+    else if (silence > 0 && silence % pingTicks === 0) state.link.ping();
+  }
+
+  #noteHeard(): void {
+    if (this.#state.kind === 'open') this.#state.heardTick = this.#tick;
   }
 
   #onLinkEnd(end: LinkEnd): void {

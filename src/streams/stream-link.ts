@@ -41,6 +41,7 @@ export type LinkSink = {
   onOpen(): void;
   onText(text: string): void;
   onBinary(): void;
+  onPong(): void;
   /** Called once, after all other callbacks. */
   onEnd(end: LinkEnd): void;
   /** Called if one of the other handlers has thrown. */
@@ -90,6 +91,7 @@ export class StreamLink {
         else sink.onText((data as Buffer).toString('utf8'));
       }),
     );
+    this.#socket.on('pong', () => this.#runSafely(() => sink.onPong()));
     this.#socket.on('unexpected-response', (request, response) => {
       this.#failure = endForStatus(response.statusCode ?? 0);
       request.destroy();
@@ -113,10 +115,8 @@ export class StreamLink {
   }
 
   /** Sends a ping. If the bot is alive, it responds with a pong. */
-  ping(onPong: () => void): void {
-    if (this.#hasEnded) return;
-    this.#socket.once('pong', onPong);
-    this.#socket.ping();
+  ping(): void {
+    if (!this.#hasEnded) this.#socket.ping();
   }
 
   /** Closes the connection from our side. `onEnd` isn't called. */

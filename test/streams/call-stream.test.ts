@@ -1,7 +1,7 @@
 // A call's stream and its bot, on a clock that the test controls: what a bot does wrong, and the
 // result.
 
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { StreamReport, StreamSettings } from '../../src/calls/stream/stream.ts';
 import { createAddressGuard } from '../../src/lib/address-guard.ts';
@@ -222,6 +222,25 @@ describe('a bot that does not read', () => {
     expect(times).toEqual(times.map((_, index) => index * 20));
     expect(reports.map(({ kind }) => kind)).toEqual(['opened']);
     expect(bot.connections).toHaveLength(1);
+  });
+
+  test('keeps the call if it sends text but never a pong', async () => {
+    const { connection, queue, reports, pass } = await openStream();
+    connection.socket.pong = () => undefined;
+    const warnings: string[] = [];
+    const note = ({ name }: Error) => warnings.push(name);
+    process.on('warning', note);
+    onTestFinished(() => {
+      process.off('warning', note);
+    });
+    for (let pings = 1; pings <= 12; pings += 1) {
+      pass(11_000);
+      connection.say(frame);
+      await eventually(() => queue.queuedBytes > 0, 'it speaks');
+    }
+
+    expect(warnings).toEqual([]);
+    expect(reports.map(({ kind }) => kind)).toEqual(['opened']);
   });
 
   test('keeps the call if it answers pings', async () => {

@@ -18,6 +18,7 @@ test('reports a defect that a message exposes, and does not end the thread', asy
         throw new Error(text);
       },
       onBinary: () => undefined,
+      onPong: () => undefined,
       onEnd: () => undefined,
       onDefect: (error) => defects.push(error),
     },
