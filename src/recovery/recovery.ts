@@ -116,6 +116,13 @@ const lateAnswerPauseMs = 500;
 // `stop` leaves every call in its current state. The next process can finish the work from what's
 // in the database.
 
+/** The hang-up of a call's legs. */
+type HangUp = {
+  /** Resolves to true when all legs have ended. */
+  readonly areOver: Promise<boolean>;
+  isRunning: boolean;
+};
+
 /** Ends the calls of lost processes, and settles ended calls, including this process's own. */
 export class Recovery {
   readonly #ports: RecoveryPorts;
@@ -123,11 +130,8 @@ export class Recovery {
   readonly #stopped = new AbortController();
   /** Ended calls that we are currently settling. */
   readonly #owed = new Set<CallId>();
-  /**
-   * Tracks the hang-up of each call's legs. The promise resolves to true when all legs have ended.
-   * An entry remains until its call has been settled.
-   */
-  readonly #farEnds = new Map<CallId, Promise<boolean>>();
+  /** The hang-up of each call. An entry remains while it is running, and until the call is settled. */
+  readonly #farEnds = new Map<CallId, HangUp>();
   readonly #turns = takeTurns(
     // The queue doesn't need its own limit, because every waiting leg's call has an entry in
     // `#farEnds`.
@@ -177,7 +181,7 @@ export class Recovery {
       await this.#tryToEnd(unfinished);
       // We don't await this, because it takes seconds if the other side doesn't respond.
       const isEnding = this.#endFarEnds(call.callId, legs);
-      const hungUp = isEnding.finally(() => this.#farEnds.delete(call.callId));
+      const hungUp = isEnding.finally(() => this.#forgetFarEnds([call.callId]));
       inBackground(hungUp, logger, 'hanging up a far end');
     }
     if (found.length === 0) return;
@@ -210,7 +214,7 @@ export class Recovery {
       const published = Promise.all(batch.map(settle));
       await within(published, this.#stopped.signal, ...(until === undefined ? [] : [until]));
       const isOver = this.#stopped.signal.aborted || until?.aborted === true;
-      if (found.length === 0 && this.#owed.size === 0) this.#farEnds.clear();
+      if (found.length === 0 && this.#owed.size === 0) this.#forgetFarEnds(this.#farEnds.keys());
       if (found.length < batchSize || isOver) return;
     }
   }
@@ -237,7 +241,7 @@ export class Recovery {
       })
       .finally(() => {
         this.#owed.delete(callId);
-        this.#farEnds.delete(callId);
+        this.#forgetFarEnds([callId]);
       });
     if (legs.length === 0) return await finished;
     return await published.then(
@@ -253,16 +257,25 @@ export class Recovery {
   #endFarEnds(callId: CallId, legs: readonly StoredLeg[]): Promise<boolean> {
     if (legs.length === 0) return Promise.resolve(true);
     const underWay = this.#farEnds.get(callId);
-    if (underWay !== undefined) return underWay;
-    const ending = Promise.all(legs.map((leg) => this.#keepHangingUp(callId, leg))).then(
+    if (underWay !== undefined) return underWay.areOver;
+    const areOver = Promise.all(legs.map((leg) => this.#keepHangingUp(callId, leg))).then(
       (results) => {
-        const areOver = results.every((isOver) => isOver);
-        if (areOver) this.#ports.noteLegsGone(callId);
-        return areOver;
+        hangUp.isRunning = false;
+        const haveEnded = results.every((hasEnded) => hasEnded);
+        if (haveEnded) this.#ports.noteLegsGone(callId);
+        return haveEnded;
       },
     );
-    this.#farEnds.set(callId, ending);
-    return ending;
+    const hangUp: HangUp = { areOver, isRunning: true };
+    this.#farEnds.set(callId, hangUp);
+    return areOver;
+  }
+
+  /** Forgets the hang-ups of these calls, except those that are still running. */
+  #forgetFarEnds(callIds: Iterable<CallId>): void {
+    for (const callId of callIds) {
+      if (this.#farEnds.get(callId)?.isRunning === false) this.#farEnds.delete(callId);
+    }
   }
 
   async #keepHangingUp(callId: CallId, leg: StoredLeg): Promise<boolean> {

@@ -365,6 +365,34 @@ describe('the recovery', () => {
     expect(next.hungUp).toEqual(one.legs);
   });
 
+  test.each<[string, Partial<RecoveryPorts>]>([
+    ['be stored', { eventsOnStream: () => Promise.reject(new Error('unreachable')) }],
+    ['be published', { publish: () => Promise.reject(new Error('unreachable')) }],
+  ])(
+    'hangs up each far end once at a time, even while the end cannot %s',
+    async (_what, broken) => {
+      const world = new DialoutWorld();
+      const one = leftAnswered(story());
+      world.leave(one);
+      const { ports } = nextProcess(world);
+      const asked: StoredLeg[] = [];
+      const sip = {
+        endOrphan: (leg: StoredLeg) => {
+          asked.push(leg);
+          return new Promise<LegEndResult>(() => undefined);
+        },
+      };
+      const recovery = recoveryOf({ ...ports, sip, ...broken });
+      for (let sweep = 1; sweep <= 3; sweep += 1) {
+        await recovery.endTakenOver();
+        await recovery.settleEnds();
+        await settled();
+      }
+
+      expect(asked).toEqual(one.legs);
+    },
+  );
+
   test('keeps trying while the SIP engine is unreachable, and leaves the leg to the next process when it stops', async () => {
     vi.useFakeTimers();
     const world = new DialoutWorld();
