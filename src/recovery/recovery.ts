@@ -130,7 +130,7 @@ export class Recovery {
   readonly #stopped = new AbortController();
   /** Ended calls that we are currently settling. */
   readonly #owed = new Set<CallId>();
-  /** The hang-up of each call. An entry remains while it is running, and until the call is settled. */
+  /** Each call's hang-up. An entry remains while it is running, and until the call is settled. */
   readonly #farEnds = new Map<CallId, HangUp>();
   readonly #turns = takeTurns(
     // The queue doesn't need its own limit, because every waiting leg's call has an entry in
