@@ -36,7 +36,7 @@ type Parts = {
 const dispatcherStopTimeoutMs = 500;
 /** How often we check for failing receivers, which is also the maximum delay of an alert. */
 const watchEveryMs = 5_000;
-/** How late a POST about a recording may be. */
+/** How late a POST about a recording may be, unless many receivers hang. */
 const noticesEveryMs = 2_000;
 
 export type Notifier = {
@@ -111,7 +111,10 @@ function openNotices(
     { name: 'POSTs about recordings', everyMs: noticesEveryMs, maxRestMs, logger },
     () => notices.send(),
   );
-  closers.add('POSTs about recordings', () => sending.stop());
+  closers.add('POSTs about recordings', async () => {
+    await sending.stop();
+    await notices.settled();
+  });
   return sending;
 }
 

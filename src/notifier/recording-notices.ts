@@ -22,8 +22,11 @@ export type RecordingNoticeDeps = {
   readonly logger: Logger;
 };
 
-/** Leases and attempts at a time. A receiver of recordings gets one for each call. */
-const batch = 20;
+/**
+ * Attempts at a time. A receiver gets one POST for each recorded call, and one that hangs holds
+ * each for 10 s. This many leave room for other receivers while such a one gets several a second.
+ */
+const maxAtOnce = 100;
 /** Longer than an attempt takes (10 s). If the process dies, another one sends it again. */
 const leaseFor = `interval '60 seconds'`;
 
@@ -33,12 +36,13 @@ const claimStatement = {
 with due as materialized (
   select call_id from recording_notices
   where state = 'pending' and next_attempt_at <= $1 and (leased_until is null or leased_until < now())
-  order by next_attempt_at limit ${batch} for update skip locked
+  -- Receivers that fail must not hold up the others.
+  order by attempts > 0, next_attempt_at limit $2 for update skip locked
 ), leased as (
   update recording_notices n set leased_until = now() + ${leaseFor} from due where n.call_id = due.call_id
   returning n.*
 )
-select l.event_id, l.attempts, l.attempts_before, coalesce(l.owed_since, l.created_at) as owed_since, l.call_id,
+select l.leased_until::text as leased_until, l.event_id, l.attempts, l.attempts_before, coalesce(l.owed_since, l.created_at) as owed_since, l.call_id,
   c.sid, c.conversation_id, l.account_id, coalesce(c.app_id, '') as app_id, l.bot_id,
   e.event_sequence, e.type, e.time, e.data, c.day::text as day, c.request #>> '{recording,notifyUrl}' as notify_url
 from leased l left join calls c on c.call_id = l.call_id
@@ -53,7 +57,7 @@ with settled as (
     leased_until = null, failure = $5,
     failed_at = case when $2 = 'failed' then $6::timestamptz end,
     delivered_at = case when $2 = 'delivered' then $6::timestamptz end
-  where call_id = $1
+  where call_id = $1 and leased_until = $12::timestamptz
   returning event_id, call_id
 )
 insert into delivery_attempts (day, event_id, call_id, attempt, started_at, duration_ms, response_status, error, delivered)
@@ -67,6 +71,8 @@ const pendingStatement = {
 
 type Claimed = IdentityColumns &
   EventColumns & {
+    /** With microseconds. Another process has a later one if this one was suspended. */
+    readonly leased_until: string;
     readonly event_id: string;
     readonly attempts: number;
     readonly attempts_before: number;
@@ -78,19 +84,39 @@ type Claimed = IdentityColumns &
 
 export class RecordingNotices {
   readonly #deps: RecordingNoticeDeps;
+  readonly #running = new Set<Promise<void>>();
 
   constructor(deps: RecordingNoticeDeps) {
     this.#deps = deps;
   }
 
-  /** Attempts those that are due. @returns false if none is pending any more */
+  /**
+   * Begins to attempt those that are due, and returns when no more are due, or none of the places
+   * is free.
+   *
+   * @returns false if none is pending any more
+   */
   async send(): Promise<boolean> {
     const { pool, delivery, mayDeliver } = this.#deps;
     if (!mayDeliver()) return true;
     if (!(await this.#isAnyPending())) return false;
-    const { rows } = await pool.query<Claimed>({ ...claimStatement, values: [delivery.now()] });
-    await Promise.all(rows.map((row) => this.#attempt(row)));
-    return rows.length === 0 || (await this.#isAnyPending());
+    while (this.#running.size < maxAtOnce) {
+      const values = [delivery.now(), maxAtOnce - this.#running.size];
+      const { rows } = await pool.query<Claimed>({ ...claimStatement, values });
+      for (const row of rows) this.#begin(row);
+      if (rows.length === 0) break;
+    }
+    return true;
+  }
+
+  /** Resolves when no attempt is running. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  #begin(row: Claimed): void {
+    const attempt = this.#attempt(row).finally(() => this.#running.delete(attempt));
+    this.#running.add(attempt);
   }
 
   async #isAnyPending(): Promise<boolean> {
@@ -119,14 +145,17 @@ export class RecordingNotices {
     }
   }
 
-  async #settle({ call_id, day }: Claimed, { record, verdict }: Delivery): Promise<void> {
+  async #settle(
+    { call_id, day, leased_until }: Claimed,
+    { record, verdict }: Delivery,
+  ): Promise<void> {
     const nextAt = verdict.kind === 'retry' ? new Date(verdict.at) : null;
     await this.#deps.pool.query({
       ...settleStatement,
       values: [
         ...[call_id, record.state, record.attempt, nextAt, record.failure ?? null, record.at],
         ...[day, record.startedAt, record.durationMs, record.responseStatus ?? null],
-        record.error ?? null,
+        ...[record.error ?? null, leased_until],
       ],
     });
   }

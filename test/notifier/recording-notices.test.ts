@@ -11,12 +11,22 @@ import { RecordingNotices } from '../../src/notifier/recording-notices.ts';
 import { RecordingRows } from '../../src/store/recordings/recording-rows.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 import { forSuite } from '../support/opened.ts';
 import { type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
-import { insertRows } from '../support/tables.ts';
+import { insertRows, rowsIn } from '../support/tables.ts';
 
 const secret = 'whsec_c2VjcmV0';
 const hourMs = 3_600_000;
+
+/** A promise that the test resolves. */
+function openPromise() {
+  let resolve = (): void => undefined;
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve: () => resolve() };
+}
 
 describe.each(databaseKinds)('a POST about a recording on %s', (kind) => {
   const database = forSuite(() => openTestDatabase(kind));
@@ -46,6 +56,18 @@ describe.each(databaseKinds)('a POST about a recording on %s', (kind) => {
       onAttempt: () => undefined,
     });
 
+  const delivered = async (): Promise<number> =>
+    (await rowsIn(database.pool, 'recording_notices')).filter((row) => row['state'] === 'delivered')
+      .length;
+
+  /** Attempts what is due. @returns true if any is still pending */
+  async function send(): Promise<boolean> {
+    const one = notices();
+    await one.send();
+    await one.settled();
+    return await one.send();
+  }
+
   /** Stores a recording of a settled call whose request names the receiver. */
   async function storeRecording(): Promise<string> {
     const call = acceptedCall();
@@ -69,13 +91,13 @@ describe.each(databaseKinds)('a POST about a recording on %s', (kind) => {
   test('carries the event, signed, and is repeated until it is accepted', async () => {
     const callId = await storeRecording();
     receiver.answerWith(() => 503);
-    expect(await notices().send()).toBe(true);
+    expect(await send()).toBe(true);
     now = new Date(now.getTime() + 1_999);
-    await notices().send();
+    await send();
     expect(receiver.received.length).toBe(1);
     receiver.answerWith(() => 200);
     now = new Date(now.getTime() + 1);
-    expect(await notices().send()).toBe(false);
+    expect(await send()).toBe(false);
     const [, second] = receiver.received;
     expect(second && signatureIsRight(second, secret)).toBe(true);
     expect(JSON.parse(second?.rawBody ?? '')).toMatchObject({
@@ -83,11 +105,56 @@ describe.each(databaseKinds)('a POST about a recording on %s', (kind) => {
     });
   });
 
+  test('goes out at once for many recordings, whatever receivers hang', async () => {
+    const count = 60;
+    const hanging = openPromise();
+    let asked = 0;
+    receiver.answerWith(async () => {
+      asked += 1;
+      if (asked === 1) await hanging.promise;
+      return 200;
+    });
+    for (let index = 0; index < count; index += 1) await storeRecording();
+    const one = notices();
+
+    await one.send();
+
+    await eventually(async () => (await delivered()) === count - 1, 'all but one are delivered');
+    hanging.resolve();
+    await one.settled();
+    expect(await delivered()).toBe(count);
+  });
+
+  test('that another process has sent meanwhile stays as that process left it', async () => {
+    const callId = await storeRecording();
+    const hanging = openPromise();
+    let asked = 0;
+    receiver.answerWith(async () => {
+      asked += 1;
+      await hanging.promise;
+      return 503;
+    });
+    const suspended = notices();
+    await suspended.send();
+    await eventually(() => asked === 1, 'the POST is sent');
+    // The process was suspended for longer than its lease, and another one sends the POST.
+    await database.pool.query(`update recording_notices set leased_until = now() - interval '1 s'`);
+    receiver.answerWith(() => 200);
+    expect(await send()).toBe(false);
+
+    hanging.resolve();
+    await suspended.settled();
+
+    expect(await rowsIn(database.pool, 'recording_notices')).toMatchObject([
+      { call_id: callId, state: 'delivered', attempts: 1 },
+    ]);
+  });
+
   test('becomes a dead letter after 24 h, which can be replayed', async () => {
     const callId = await storeRecording();
     receiver.answerWith(() => 500);
     for (let hour = 0; hour < 25; hour += 1) {
-      await notices().send();
+      await send();
       now = new Date(now.getTime() + hourMs);
     }
     let wasWoken = false;
@@ -107,7 +174,7 @@ describe.each(databaseKinds)('a POST about a recording on %s', (kind) => {
     });
     expect(wasWoken).toBe(true);
     receiver.answerWith(() => 200);
-    await notices().send();
+    await send();
     expect(await letters.list(scope, { limit: 10 })).toEqual({ deadLetters: [] });
   });
 });

@@ -5,7 +5,7 @@ const minuteMs = 60_000;
 /** After the first, second, … failed attempt. Then once an hour. */
 const pausesMs = [2_000, 10_000, 30_000, 2 * minuteMs, 10 * minuteMs, 30 * minuteMs];
 const thenEveryMs = 60 * minuteMs;
-/** Counts from the end of the call's part. Then the last attempt is made. */
+/** Counts from the first claim, soon after the call. Then the last attempt is made. */
 export const giveUpAfterMs = 24 * 60 * minuteMs;
 /** Spreads out the attempts of recordings that failed together. */
 const jitter = 0.2;
