@@ -71,8 +71,8 @@ export type AppendOptions = {
   /** True if no process has claimed the call yet. */
   readonly isUntaken?: boolean;
   /**
-   * True if the database may already contain part of the step, e.g. because a version that stored
-   * events differently wrote it.
+   * True if the database may already contain part of the step, because another process or an
+   * earlier attempt may have stored it.
    */
   readonly isRepeated?: boolean;
   /**
