@@ -94,13 +94,11 @@ export class CallReferral implements OngoingTransfer {
   }
 
   /**
-   * Returns true if the far end had already accepted the REFER when it hung up. Many carriers just
-   * send a BYE once the agent has answered.
+   * Reports success if the far end had already accepted the REFER when it hung up. Many carriers
+   * just send a BYE once the agent has answered.
    */
-  onFarEndHangUp(): boolean {
-    if (this.#state !== 'taken') return false;
-    this.#succeed({ hasHungUp: true });
-    return true;
+  onFarEndHangUp(): void {
+    if (this.#state === 'taken') this.#succeed({ hasHungUp: true });
   }
 
   giveUp(): void {

@@ -62,13 +62,8 @@ export class LineTransfer {
     this.#ongoing?.withdraw?.();
   }
 
-  /**
-   * Handles a hang-up by the far end of the first leg.
-   *
-   * @returns true if the hang-up completes a referral, in which case the success has already been
-   * reported to the machine
-   */
-  onFarEndHangUp(): boolean {
-    return this.#ongoing?.onFarEndHangUp?.() === true;
+  /** Handles a hang-up by the far end of the first leg, which may complete a referral. */
+  onFarEndHangUp(): void {
+    this.#ongoing?.onFarEndHangUp?.();
   }
 }

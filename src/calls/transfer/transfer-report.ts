@@ -36,13 +36,8 @@ export type OngoingTransfer = {
    * answered, the agent stays connected.
    */
   withdraw?(): void;
-  /**
-   * Handles a hang-up by the far end of the first leg.
-   *
-   * @returns true if the hang-up completes the transfer, in which case the success has already been
-   * reported to the machine
-   */
-  onFarEndHangUp?(): boolean;
+  /** Handles a hang-up by the far end of the first leg, which may complete the transfer. */
+  onFarEndHangUp?(): void;
 };
 
 /**
