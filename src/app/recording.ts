@@ -1,12 +1,11 @@
 // Opens the parts that store recordings, and connects them to the database, NATS and the metrics.
 
 import { readdir } from 'node:fs/promises';
-import type { CallEvent, EventOf } from '../calls/contract/call-event.ts';
-import { publishedEvent } from '../calls/contract/published-event.ts';
+import type { EventOf } from '../calls/contract/call-event.ts';
 import type { RecordingPort } from '../calls/ports.ts';
 import { isRecordingFault } from '../calls/recording/recording.ts';
 import { createRecordingAlertPublisher } from '../events/alerts.ts';
-import { callSubject } from '../events/subjects.ts';
+import { publishLateEvent } from '../events/publisher.ts';
 import type { RecordingMetric } from '../http/recording-metrics.ts';
 import { type Repetition, repeat } from '../lib/repeat.ts';
 import { repeatHourly } from '../lib/repeat-hourly.ts';
@@ -135,14 +134,12 @@ function announce(
 ): Repetition {
   const { pool } = storage.database;
   const { connection } = events;
-  const publish = async (event: CallEvent): Promise<void> => {
-    const subject = callSubject(connection.prefix, event, event.type);
-    await connection.put(subject, JSON.stringify(publishedEvent(event)), { id: event.id });
-  };
   const options = { name: 'events of recordings', everyMs: sweepEveryMs, logger };
   return repeat({ ...options, maxRestMs: announceEveryMs }, async () => {
     if ((await rows.appendOwed()) > 0) onAnnounced();
-    await publishLateEvents(pool, clock.now(), publish);
+    await publishLateEvents(pool, clock.now(), (event) =>
+      publishLateEvent(connection, logger, event),
+    );
     return await rows.isEventOwed();
   });
 }

@@ -188,7 +188,9 @@ class Publisher implements RunningPublisher {
         await this.#turns(() => this.#publishOnce(event), { isUrgent });
         return;
       } catch (error) {
-        if (isRefused(error)) return await this.#deadLetter(event, error);
+        if (isRefused(error)) {
+          return await putDeadLetter(this.#connection, this.#logger, event, error);
+        }
         this.#onFailure(event, error);
       }
       await pause(retryMs, undefined, { signal }).catch(() => undefined);
@@ -213,25 +215,44 @@ class Publisher implements RunningPublisher {
       ...(trace === undefined ? {} : { headers: trace }),
     });
   }
+}
 
-  /**
-   * Publishes a dead letter instead of the event, so that later events aren't blocked. The event
-   * remains on the call's timeline.
-   */
-  async #deadLetter(event: CallEvent, cause: unknown): Promise<void> {
-    const { id, type, callId } = event;
-    this.#logger.error(
-      { err: cause, eventId: id },
-      'NATS rejects an event, so it is not published',
-    );
-    const letter = { reason: 'refused by NATS', eventId: id, type, callId };
-    const subject = deadLetterSubject(this.#connection.prefix, 'events');
-    await this.#connection
-      .put(subject, JSON.stringify(letter), { id: `refused-${id}` })
-      .catch((error: unknown) =>
-        this.#logger.error({ err: error, eventId: id }, 'cannot store a dead letter'),
-      );
+/**
+ * Publishes an event that follows its call's end. If NATS refuses the event, a dead letter takes
+ * its place. Rejects if a retry may succeed.
+ */
+export async function publishLateEvent(
+  connection: EventConnection,
+  logger: Logger,
+  event: CallEvent,
+): Promise<void> {
+  const subject = callSubject(connection.prefix, event, event.type);
+  try {
+    await connection.put(subject, JSON.stringify(publishedEvent(event)), { id: event.id });
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    await putDeadLetter(connection, logger, event, error);
   }
+}
+
+/**
+ * Publishes a dead letter instead of an event that NATS refuses, so that later events aren't
+ * blocked. The event remains on the call's timeline.
+ */
+async function putDeadLetter(
+  connection: EventConnection,
+  logger: Logger,
+  { id, type, callId }: CallEvent,
+  cause: unknown,
+): Promise<void> {
+  logger.error({ err: cause, eventId: id }, 'NATS rejects an event, so it is not published');
+  const letter = { reason: 'refused by NATS', eventId: id, type, callId };
+  const subject = deadLetterSubject(connection.prefix, 'events');
+  await connection
+    .put(subject, JSON.stringify(letter), { id: `refused-${id}` })
+    .catch((error: unknown) =>
+      logger.error({ err: error, eventId: id }, 'cannot store a dead letter'),
+    );
 }
 
 /**

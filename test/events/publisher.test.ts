@@ -4,7 +4,7 @@ import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { publishedEvent } from '../../src/calls/contract/published-event.ts';
 import { eventsOfCall } from '../../src/events/call-stream.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
-import { createPublisher } from '../../src/events/publisher.ts';
+import { createPublisher, publishLateEvent } from '../../src/events/publisher.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { eventBuilder } from '../support/call-events.ts';
@@ -23,6 +23,26 @@ async function newStreams(): Promise<EventConnection> {
   const connection = await nats.connect();
   await ensureStreams(connection, retention);
   return connection;
+}
+
+/** Streams that refuse a message of more than 1,500 bytes. */
+async function smallStreams(): Promise<EventConnection> {
+  const connection = await newStreams();
+  const name = streamNames(connection.prefix).calls;
+  await connection.manager.streams.update(name, { max_msg_size: 1_500 });
+  return connection;
+}
+
+function tooLarge(event: CallEvent): CallEvent {
+  return { ...event, data: { ...event.data, gateway: 'g'.repeat(2_000) } } as CallEvent;
+}
+
+async function firstDeadLetter({ manager, prefix }: EventConnection): Promise<unknown> {
+  return (await manager.streams.getMessage(streamNames(prefix).dead, { seq: 1 }))?.json();
+}
+
+function refused({ id, type, callId }: CallEvent): object {
+  return { reason: 'refused by NATS', eventId: id, type, callId };
 }
 
 describe('publisher', () => {
@@ -143,23 +163,15 @@ describe('publisher', () => {
   });
 
   test('skips an event that the stream refuses, and publishes a dead letter for it', async () => {
-    const connection = await newStreams();
-    const name = streamNames(connection.prefix).calls;
-    await connection.manager.streams.update(name, { max_msg_size: 1_500 });
+    const connection = await smallStreams();
     const publisher = createPublisher(connection, logger);
     const call = eventBuilder();
-    const large = call.dialing();
-    const tooLarge = { ...large, data: { ...large.data, gateway: 'g'.repeat(2_000) } } as CallEvent;
-    const end = call.failed();
+    const [large, end] = [tooLarge(call.dialing()), call.failed()];
 
-    await publisher.publish([tooLarge, end]);
+    await publisher.publish([large, end]);
 
     expect(await eventsOfCall(connection, call.identity)).toEqual([end]);
-    const letter = await connection.manager.streams.getMessage(
-      streamNames(connection.prefix).dead,
-      { seq: 1 },
-    );
-    expect(letter?.json()).toMatchObject({ eventId: large.id, reason: 'refused by NATS' });
+    expect(await firstDeadLetter(connection)).toMatchObject(refused(large));
     await publisher.stop(1_000);
   });
 
@@ -182,6 +194,33 @@ describe('publisher', () => {
     const { state } = await connection.manager.streams.info(streamNames(connection.prefix).calls);
     expect(state.messages).toBe(0);
     await publisher.stop(0);
+  });
+});
+
+describe('an event after the end of its call', () => {
+  test('is published', async () => {
+    const connection = await newStreams();
+    const call = eventBuilder();
+    const event = call.failed();
+
+    await publishLateEvent(connection, logger, event);
+
+    expect(await eventsOfCall(connection, call.identity)).toEqual([event]);
+  });
+
+  test('becomes a dead letter if the stream refuses it', async () => {
+    const connection = await smallStreams();
+    const event = tooLarge(eventBuilder().dialing());
+
+    await publishLateEvent(connection, logger, event);
+
+    expect(await firstDeadLetter(connection)).toMatchObject(refused(event));
+  });
+
+  test('fails while the stream cannot store it', async () => {
+    const connection = await nats.connect();
+
+    await expect(publishLateEvent(connection, logger, eventBuilder().failed())).rejects.toThrow();
   });
 });
 
