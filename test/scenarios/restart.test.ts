@@ -164,7 +164,9 @@ function expectEnds(receiver: Receiver, callIds: readonly string[], end: object)
 async function countedEnds(gateway: GatewayProcess): Promise<Record<string, number>> {
   const metrics = await (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
   const lines = metrics.matchAll(/^offhook_calls_ended_total\{outcome="([^"]+)".*\} ([1-9]\d*)$/gm);
-  return Object.fromEntries([...lines].map(([, outcome, count]) => [outcome, Number(count)]));
+  const counts: Record<string, number> = {};
+  for (const [, outcome = '', count] of lines) counts[outcome] = Number(count);
+  return counts;
 }
 
 /** Expects one Call-ID for each number, however often a request was delivered or a process died. */
