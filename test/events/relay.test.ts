@@ -11,7 +11,10 @@ import { eventBuilder } from '../support/call-events.ts';
 function startRelay() {
   const published: number[] = [];
   const settled: CallId[] = [];
-  const waiting: { readonly events: readonly CallEvent[]; done(error?: Error): void }[] = [];
+  const waiting: {
+    readonly events: readonly CallEvent[];
+    readonly done: (error?: Error) => void;
+  }[] = [];
   const relay = new EventRelay({
     publisher: {
       holds: () => waiting.length > 0,
