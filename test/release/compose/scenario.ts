@@ -49,6 +49,7 @@ export async function scenario(setting: Setting): Promise<void> {
   await backsUpAndRestores(world);
   await restoresToMoment(world);
   await restoresNats(world);
+  await records(world);
   await hasNoGateway(world);
 }
 
@@ -129,6 +130,30 @@ async function places({ dialer, receiver, app }: World): Promise<void> {
   }
   assert.equal((await fetch(`${api}/ready`)).status, 200);
   say('a call through the proxy, with signed notifications');
+}
+
+/** A recording is stored where both gateways read it, outlives them, and can be restored. */
+async function records({ checkout, dialer, receiver }: World): Promise<void> {
+  const target = `tel:+${numberFor('talk', 20, 900)}`;
+  const { callId } = await dialer.dial({ target, notifyurl: receiver.url, recording: {} });
+  await receiver.untilEnded(callId);
+  const path = `/api/public/bot/${dialer.botId}/calls/${callId}/recording`;
+  const isServed = async (): Promise<boolean> => {
+    const responses = await Promise.all(
+      [3001, 3002].map((port) =>
+        fetch(`http://127.0.0.1:${port}${path}`, { headers: { auth: dialer.token } }),
+      ),
+    );
+    return responses.every(({ ok }) => ok);
+  };
+  await eventually(isServed, 'both gateways serve the recording', patienceMs);
+  await checkout.sh(commandOfProduction('(umask 077 && docker compose exec -T gateway-1 tar'));
+  await checkout.sh('docker compose exec -T gateway-2 rm -r /recordings/store');
+  assert.equal(await isServed(), false);
+  await checkout.compose('up', '-d', '--wait', '--force-recreate', ...gateways);
+  await checkout.sh(commandOfProduction('docker compose exec -T gateway-1 tar'));
+  await eventually(isServed, 'the recording is restored', patienceMs);
+  say('a recording is served by both gateways, and restored from its copy');
 }
 
 async function containersOf(checkout: Checkout): Promise<string> {
