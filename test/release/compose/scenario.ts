@@ -137,22 +137,31 @@ async function records({ checkout, dialer, receiver }: World): Promise<void> {
   const target = `tel:+${numberFor('talk', 20, 900)}`;
   const { callId } = await dialer.dial({ target, notifyurl: receiver.url, recording: {} });
   await receiver.untilEnded(callId);
+  const reader = JSON.parse(
+    await checkout.sh(
+      'docker compose exec -T gateway-1 offhook apps create --name reader --account acme --bots "*" --scopes Recordings',
+    ),
+  ) as DevApp;
+  const { token } = await createDialer(api, reader);
   const path = `/api/public/bot/${dialer.botId}/calls/${callId}/recording`;
+  let statuses: readonly number[] = [];
   const isServed = async (): Promise<boolean> => {
     const responses = await Promise.all(
       [3001, 3002].map((port) =>
-        fetch(`http://127.0.0.1:${port}${path}`, { headers: { auth: dialer.token } }),
+        fetch(`http://127.0.0.1:${port}${path}`, { headers: { auth: token } }),
       ),
     );
+    statuses = responses.map(({ status }) => status);
     return responses.every(({ ok }) => ok);
   };
-  await eventually(isServed, 'both gateways serve the recording', patienceMs);
+  const are = () => `both gateways serve the recording: ${statuses.join(', ')}`;
+  await eventually(isServed, are, patienceMs);
   await checkout.sh(commandOfProduction('(umask 077 && docker compose exec -T gateway-1 tar'));
   await checkout.sh('docker compose exec -T gateway-2 rm -r /recordings/store');
   assert.equal(await isServed(), false);
   await checkout.compose('up', '-d', '--wait', '--force-recreate', ...gateways);
   await checkout.sh(commandOfProduction('docker compose exec -T gateway-1 tar'));
-  await eventually(isServed, 'the recording is restored', patienceMs);
+  await eventually(isServed, are, patienceMs);
   say('a recording is served by both gateways, and restored from its copy');
 }
 
