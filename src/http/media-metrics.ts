@@ -59,7 +59,7 @@ const streamCounters = {
   reconnects: ['offhook_stream_reconnects_total', 'Reconnections to bots'],
   messagesIgnored: [
     'offhook_stream_messages_ignored_total',
-    'Messages from bots that were ignored because they were invalid or exceeded the rate',
+    'Invalid messages from bots that were ignored',
   ],
 } as const;
 

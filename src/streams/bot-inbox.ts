@@ -4,23 +4,14 @@
 import { Buffer } from 'node:buffer';
 import type { PlayoutQueue } from '../media/playout/playout-queue.ts';
 import type { StreamSink } from '../media/stream-port.ts';
-import { type BotMessage, readBotMessage } from './stream-messages.ts';
+import { readBotMessage } from './stream-messages.ts';
 
-/**
- * 8 MiB are about 13 minutes of audio in base64. The queue holds ten, so a bot that fills it at
- * once has the rest for the JSON around its pieces.
- */
-export const maxMessageBytes = 8 * 1_024 * 1_024;
 /**
  * The rate limit is 500 messages a second, with bursts of up to 10 s worth. We need the bursts
  * because bots usually send a whole answer in one go, split into 200 ms pieces with a mark each.
  */
-const messageRate = { perTick: 10, most: 5_000 };
-/**
- * 160 kB a second are 500 messages with 20 ms of audio each. Without this limit, a bot could keep
- * the thread busy with long messages, and the clock of the thread's other calls would stop.
- */
-const byteRate = { perTick: 3_200, most: maxMessageBytes };
+const messagesPerTick = 10;
+const maxBurst = 5_000;
 /**
  * Payloads are decoded into one shared buffer. Larger payloads are rare, so they get memory of
  * their own.
@@ -40,8 +31,7 @@ export class BotInbox {
   readonly #queue: PlayoutQueue;
   readonly #sink: InboxSink;
   readonly #warned = new Set<string>();
-  readonly #messages = new Allowance(messageRate);
-  readonly #bytes = new Allowance(byteRate);
+  #allowance = maxBurst;
   ignored = 0;
   bytesReceived = 0;
 
@@ -52,22 +42,16 @@ export class BotInbox {
   }
 
   tick(): void {
-    this.#messages.refill();
-    this.#bytes.refill();
+    this.#allowance = Math.min(maxBurst, this.#allowance + messagesPerTick);
   }
 
-  /** Handles a message in UTF-8. */
-  receive(data: Buffer): void {
-    if (!this.#messages.take(1)) this.#ignore('more than 500 messages a second');
-    else if (!this.#bytes.take(data.length)) this.#ignore('more than 160 kB a second');
-    else this.#handle(readBotMessage(data.toString('utf8'), this.#streamSid));
-  }
-
-  receiveBinary(): void {
-    this.#ignore('binary frame');
-  }
-
-  #handle(message: BotMessage | undefined): void {
+  receive(text: string): void {
+    if (this.#allowance <= 0) {
+      this.#ignore('more than 500 messages a second');
+      return;
+    }
+    this.#allowance -= 1;
+    const message = readBotMessage(text, this.#streamSid);
     switch (message?.kind) {
       case 'media':
         this.#play(message.payload);
@@ -84,6 +68,10 @@ export class BotInbox {
         this.#ignore('unknown message');
         break;
     }
+  }
+
+  receiveBinary(): void {
+    this.#ignore('binary frame');
   }
 
   #play(payload: string): void {
@@ -103,28 +91,6 @@ export class BotInbox {
     if (this.#warned.has(warning)) return;
     this.#warned.add(warning);
     this.#sink.warn(warning);
-  }
-}
-
-/** What a bot may still send. Each tick adds `perTick`, up to `most`. */
-class Allowance {
-  readonly #rate: { readonly perTick: number; readonly most: number };
-  #left: number;
-
-  constructor(rate: { readonly perTick: number; readonly most: number }) {
-    this.#rate = rate;
-    this.#left = rate.most;
-  }
-
-  refill(): void {
-    this.#left = Math.min(this.#rate.most, this.#left + this.#rate.perTick);
-  }
-
-  /** @returns false if less than `count` is left. Then nothing is taken. */
-  take(count: number): boolean {
-    if (this.#left < count) return false;
-    this.#left -= count;
-    return true;
   }
 }
 

@@ -248,7 +248,7 @@ export class CallStream implements BotStream {
     this.#sink.report({ kind: 'opened', connection: this.#counts.connections, openMs });
   }
 
-  #receive(text: Buffer): void {
+  #receive(text: string): void {
     if (this.#state.kind !== 'open') return;
     this.#noteHeard();
     const before = this.#inbox.bytesReceived;

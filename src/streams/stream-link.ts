@@ -6,8 +6,12 @@ import type { Socket } from 'node:net';
 import { type ClientOptions, WebSocket } from 'ws';
 import type { StreamFault } from '../calls/stream/stream-reasons.ts';
 import { AddressNotAllowedError } from '../lib/address-guard.ts';
-import { maxMessageBytes } from './bot-inbox.ts';
 
+/**
+ * 8 MiB are about 13 minutes of audio in base64. If a message is longer, the connection is closed
+ * with 1009, and the stream reconnects.
+ */
+const maxMessageBytes = 8 * 1_024 * 1_024;
 /**
  * Limits the text, mostly marks and keys, that's waiting for the bot to read it. A bot that has
  * fallen further behind than this is considered dead.
@@ -35,8 +39,7 @@ export type LinkEnd = {
 
 export type LinkSink = {
   onOpen(): void;
-  /** Called with text in UTF-8. */
-  onText(text: Buffer): void;
+  onText(text: string): void;
   onBinary(): void;
   onPong(): void;
   /** Called once, after all other callbacks. */
@@ -76,7 +79,6 @@ export class StreamLink {
       createConnection: () => transport,
       perMessageDeflate: false,
       followRedirects: false,
-      // If a message is longer, the connection is closed with 1009, and the stream reconnects.
       maxPayload: maxMessageBytes,
       closeTimeout: closeTimeoutMs,
     };
@@ -86,7 +88,7 @@ export class StreamLink {
       this.#runSafely(() => {
         if (isBinary) sink.onBinary();
         // The data is one buffer unless `binaryType` is changed.
-        else sink.onText(data as Buffer);
+        else sink.onText((data as Buffer).toString('utf8'));
       }),
     );
     this.#socket.on('pong', () => this.#runSafely(() => sink.onPong()));

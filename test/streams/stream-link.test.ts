@@ -15,7 +15,7 @@ test('reports a defect that a message exposes, and does not end the thread', asy
     {
       onOpen: () => undefined,
       onText: (text) => {
-        throw new Error(text.toString());
+        throw new Error(text);
       },
       onBinary: () => undefined,
       onPong: () => undefined,
