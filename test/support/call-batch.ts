@@ -74,11 +74,19 @@ async function retryUntilRight({ first, again }: Tries, judge: Judge): Promise<v
       return;
     } catch (error) {
       const stoodStillMs = Math.max(tried.received.latestMs, await tried.stoodStillMs());
-      if (tries === maxTries || stoodStillMs < standstillMs) throw error;
-      console.error(`placed again because a process stood still for ${stoodStillMs} ms:`, error);
+      const unheardMs = unheardIn(tried.received);
+      const isDisturbed = stoodStillMs >= standstillMs || unheardMs > 0;
+      if (tries === maxTries || !isDisturbed) throw error;
+      const why = `a process stood still for ${stoodStillMs} ms, ${unheardMs} ms were not heard`;
+      console.error(`placed again because ${why}:`, error);
     }
     tried = await again();
   }
+}
+
+/** Returns for how long detection heard nothing because the gateway was too busy. */
+function unheardIn({ events }: BatchedEvents): number {
+  return Math.max(0, ...events.map(({ unheardMs = 0 }) => unheardMs));
 }
 
 function watchOf({ gateway }: Laptop): StandstillWatch {
