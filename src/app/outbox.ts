@@ -96,7 +96,6 @@ export function openOutbox(
   { config, logger, clock, closers, watcher, tracing }: Environment,
   parts: Parts,
 ): OutboxParts {
-  const { notifier } = parts;
   const { pool } = parts.storage.database;
   const withMachine = new Set<CallId>();
   const settling = new Settling(pool, config.ownerId, (call) => withMachine.has(call), logger);
@@ -118,17 +117,7 @@ export function openOutbox(
     logger,
   });
   const append = appendPorts({ config, clock }, parts, relay);
-  const inform = (call: AcceptedCall, stored: StoredStep, isRepeated: boolean): void => {
-    for (const event of stored.events) {
-      watcher?.onEvent(event);
-      contexts.note(call, event);
-      if (event.type === 'opted-out') parts.onOptedOut(call);
-      if (event.type === 'recording-failed' && !isRepeated) parts.onRecordingFailed(event);
-      tracing?.onEvent(call, event);
-    }
-    const { callId } = call;
-    notifier.onStored({ ...stored, callId, day: dayOf(call.acceptedAt), isRepeated });
-  };
+  const inform = informing({ watcher, tracing }, parts, contexts);
   const outbox = new Outbox({
     append: (steps) => appendSteps(append, steps),
     onStored: (call, { isQueuedPublished, ...stored }, { isUntaken, isRepeated, isRecovered }) => {
@@ -168,6 +157,25 @@ export function openOutbox(
     noteLegsGone: (callId) => settling.noteLegsGone(callId),
     holds: (callId) => outbox.holds(callId) || relay.holds(callId) || settling.holds(callId),
     isIdle: () => outbox.size() === 0 && publisher.waiting() === 0,
+  };
+}
+
+/** Returns a function that tells every other part of the gateway what has been stored. */
+function informing(
+  { watcher, tracing }: Pick<Environment, 'watcher' | 'tracing'>,
+  { notifier, onOptedOut, onRecordingFailed }: Parts,
+  contexts: ContextWriter,
+) {
+  return (call: AcceptedCall, stored: StoredStep, isRepeated: boolean): void => {
+    for (const event of stored.events) {
+      watcher?.onEvent(event);
+      contexts.note(call, event);
+      if (event.type === 'opted-out') onOptedOut(call);
+      if (event.type === 'recording-failed' && !isRepeated) onRecordingFailed(event);
+      tracing?.onEvent(call, event);
+    }
+    const { callId, acceptedAt } = call;
+    notifier.onStored({ ...stored, callId, day: dayOf(acceptedAt), isRepeated });
   };
 }
 

@@ -100,7 +100,8 @@ function addTo(index: EventIndex, { headers }: JsMsg, includes: IndexOptions['in
 
 /** Returns the number of an event, or 0 for an end and for ids that aren't those of events. */
 export function numberOfEvent(id: string): number {
-  return Number(/-(\d+)$/.exec(id)?.[1] ?? 0);
+  const [, , number] = eventId.exec(id) ?? [];
+  return number === undefined || number === 'end' ? 0 : Number(number);
 }
 
 function parseId(id: string): { readonly call: string; readonly bit: bigint } | undefined {

@@ -27,8 +27,8 @@ export type RelayPorts = {
 type Progress = {
   /** The last event that was passed to the publisher. */
   readonly sent: number;
-  /** The last event on the stream. Omitted if unknown. */
-  readonly through?: number;
+  /** The last event on the stream. 0 if unknown. */
+  readonly through: number;
 };
 
 /**
@@ -58,36 +58,37 @@ export class EventRelay {
    * events instead, because the lost process may have stored earlier events.
    */
   send(events: readonly CallEvent[], { isRecovered } = { isRecovered: false }): void {
+    const [first] = events;
     const last = events.at(-1);
-    if (last === undefined) return;
+    if (first === undefined || last === undefined) return;
     const callId = last.callId as CallId;
     if (isRecovered) {
       this.#forget(callId);
       return;
     }
     const hasEnded = isEnd(last);
-    if (this.#hasGapBefore(events)) {
-      this.#fallBehind(callId, new Error('the events before them were not passed on'));
+    if (this.#behind.has(callId)) {
+      if (hasEnded) this.#behind.delete(callId);
+      return;
     }
-    const isBehind = this.#behind.has(callId);
-    if (hasEnded) this.#behind.delete(callId);
-    if (isBehind) return;
-    this.#note(callId, { sent: last.eventSequence });
+    if (this.#hasGapBefore(callId, first)) {
+      this.#fallBehind(last, new Error('the events before them were not passed on'));
+      return;
+    }
+    this.#note(callId, { sent: last.eventSequence, through: 0 });
     this.#ports.publisher.publish(events).then(
       () => {
         if (hasEnded) this.#finish(callId);
         else this.#reached(callId, last);
       },
-      (error: unknown) => {
-        this.#fallBehind(callId, error);
-        if (hasEnded) this.#behind.delete(callId);
-      },
+      (error: unknown) => this.#fallBehind(last, error),
     );
   }
 
   /** Returns the sequence of the call's last event on the stream. Undefined if unknown. */
   publishedThrough(callId: CallId): number | undefined {
-    return this.#progress.get(callId)?.through;
+    const through = this.#progress.get(callId)?.through;
+    return through === 0 ? undefined : through;
   }
 
   /** Returns true if this process has published any of the call's events or is doing so now. */
@@ -104,18 +105,20 @@ export class EventRelay {
   }
 
   /**
-   * Returns true if an event between the last one that was passed to the publisher and these is
+   * Returns true if an event between the last one that was passed to the publisher and this one is
    * missing. Without this check, nobody would notice, because later events would be on the stream.
    */
-  #hasGapBefore([first]: readonly CallEvent[]): boolean {
-    const sent = this.#progress.get(first?.callId as CallId)?.sent;
-    return first !== undefined && sent !== undefined && first.eventSequence > sent + 1;
+  #hasGapBefore(callId: CallId, { eventSequence }: CallEvent): boolean {
+    const sent = this.#progress.get(callId)?.sent;
+    return sent !== undefined && eventSequence > sent + 1;
   }
 
-  /** Leaves the call's further events to recovery. */
-  #fallBehind(callId: CallId, cause: unknown): void {
+  /** Leaves these events and those that follow to recovery, which looks at calls that ended. */
+  #fallBehind(last: CallEvent, cause: unknown): void {
+    const callId = last.callId as CallId;
     this.#progress.delete(callId);
-    this.#behind.add(callId);
+    if (isEnd(last)) this.#behind.delete(callId);
+    else this.#behind.add(callId);
     this.#ports.logger.warn(
       { err: cause, callId },
       'cannot publish the events of a call, so they stay in the database',
@@ -128,13 +131,12 @@ export class EventRelay {
   }
 
   /** An event that is published again does not lower the numbers. */
-  #note(callId: CallId, { sent, through = 0 }: Progress): void {
-    const known = this.#progress.get(callId);
-    const reached = Math.max(known?.through ?? 0, through);
+  #note(callId: CallId, { sent, through }: Progress): void {
+    const known = this.#progress.get(callId) ?? { sent: 0, through: 0 };
     this.#progress.delete(callId);
     this.#progress.set(callId, {
-      sent: Math.max(known?.sent ?? 0, sent),
-      ...(reached > 0 && { through: reached }),
+      sent: Math.max(known.sent, sent),
+      through: Math.max(known.through, through),
     });
     const [oldest] = this.#progress.keys();
     if (this.#progress.size > maxRemembered && oldest !== undefined) this.#progress.delete(oldest);

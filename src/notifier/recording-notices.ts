@@ -42,8 +42,8 @@ with due as materialized (
   update recording_notices n set leased_until = now() + ${leaseFor} from due where n.call_id = due.call_id
   returning n.*
 )
-select l.leased_until::text as leased_until, l.event_id, l.attempts, l.attempts_before, coalesce(l.owed_since, l.created_at) as owed_since, l.call_id,
-  c.sid, c.conversation_id, l.account_id, coalesce(c.app_id, '') as app_id, l.bot_id,
+select l.leased_until::text as leased_until, l.event_id, l.attempts, l.attempts_before,
+  coalesce(l.owed_since, l.created_at) as owed_since, l.call_id, c.sid, c.conversation_id, l.account_id, coalesce(c.app_id, '') as app_id, l.bot_id,
   e.event_sequence, e.type, e.time, e.data, c.day::text as day, c.request #>> '{recording,notifyUrl}' as notify_url
 from leased l left join calls c on c.call_id = l.call_id
 left join call_events e on e.day = c.day and e.call_id = l.call_id and e.event_id = l.event_id`,
@@ -91,8 +91,7 @@ export class RecordingNotices {
   }
 
   /**
-   * Begins to attempt those that are due, and returns when no more are due, or none of the places
-   * is free.
+   * Begins to attempt those that are due, until no more are due or no place is free.
    *
    * @returns false if none is pending any more
    */

@@ -28,8 +28,8 @@ export type Fault = {
   readonly what: string;
   /** The node that it happened to. Undefined if all nodes share the part. */
   readonly node?: string;
-  /** True if the node died. */
-  readonly isDeath?: boolean;
+  /** `hindered`: the node was stopped or cut off from its engine, so it could not hang up. */
+  readonly effect?: 'died' | 'hindered';
   readonly from: number;
   readonly to?: number;
   /** How much later phones are hung up because of the fault. Default: not later. */

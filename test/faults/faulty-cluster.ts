@@ -223,8 +223,11 @@ export class FaultyCluster implements AsyncDisposable {
     random: Random,
   ): Promise<void> {
     const wire = kind === 'cut' ? random.pick(['database', 'nats', 'engine'] as const) : undefined;
+    const isHindered = kind === 'stop' || wire === 'engine';
     const span: Fault & { to?: number } = {
-      ...{ what: `${kind} ${name}`, node: name, isDeath: kind === 'kill', from: Date.now() },
+      ...{ what: `${kind} ${name}`, node: name, from: Date.now() },
+      ...(kind === 'kill' && { effect: 'died' }),
+      ...(isHindered && { effect: 'hindered' }),
     };
     // A process that is cut off from NATS can still hang up and store that it did.
     if (wire !== 'nats') this.faults.push(span);

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { FarCall } from '../support/far-end.ts';
-import type { Aftermath } from './aftermath.ts';
+import type { Aftermath, Fault } from './aftermath.ts';
 import { violations } from './invariants.ts';
 
 const at = (seconds: number) => Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1_000;
@@ -196,11 +196,16 @@ describe('the invariants', () => {
 
   test('measure it from the death of a node that could not hang up until it died', () => {
     const up = { ...good, farCalls: [{ ...phone, endedAt: at(19) }] };
-    const cut = { what: 'cut b', node: 'b', from: at(4), to: at(12) };
-    const death = { what: 'kill b', node: 'b', isDeath: true, from: at(10), to: at(15) };
+    const cut: Fault = {
+      ...{ what: 'cut b', node: 'b', effect: 'hindered', from: at(4), to: at(12) },
+    };
+    const death: Fault = {
+      ...{ what: 'kill b', node: 'b', effect: 'died', from: at(10), to: at(15) },
+    };
+    const { effect: _, ...fromSql } = cut;
     expect(violations({ ...up, faults: [cut, death] })).toEqual([]);
     for (const faults of [
-      ...[[cut], [death], [cut, { ...death, node: 'a' }]],
+      ...[[cut], [death], [fromSql, death], [cut, { ...death, node: 'a' }]],
       ...[
         [cut, { ...death, from: at(8) }],
         [{ ...cut, to: at(9) }, death],

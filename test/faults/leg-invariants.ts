@@ -58,12 +58,12 @@ export function nobodyLeftUp({
  */
 function deathsOfHindered(faults: readonly Fault[], over: number): readonly number[] {
   const hindered = faults.filter(
-    ({ isDeath, from, to = Number.POSITIVE_INFINITY }) =>
-      isDeath !== true && from <= over && over <= to,
+    ({ effect, from, to = Number.POSITIVE_INFINITY }) =>
+      effect === 'hindered' && from <= over && over <= to,
   );
   return faults
-    .filter(({ isDeath, node, from }) => {
-      if (isDeath !== true || from < over) return false;
+    .filter(({ effect, node, from }) => {
+      if (effect !== 'died' || from < over) return false;
       return hindered.some((one) => one.node === node && from <= (one.to ?? from));
     })
     .map(({ from }) => from);

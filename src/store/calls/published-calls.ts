@@ -59,6 +59,13 @@ const columns = `
     where e.day = calls.day and e.call_id = calls.call_id and e.time >= to_timestamp($1::float8 / 1000)) as events`;
 
 export function createPublishedCalls(pool: Pick<Pool, 'query'>): PublishedCalls {
+  const newest = async (condition: string, limit: number): Promise<readonly PublishedCall[]> => {
+    const { rows } = await pool.query<Columns>(
+      `select ${columns} from calls where ${condition} order by accepted_at desc limit $2`,
+      [0, limit],
+    );
+    return rows.map(toPublishedCall);
+  };
   return {
     async page({ after, sinceMs, limit, ownerId }) {
       const ofOwner =
@@ -87,23 +94,12 @@ export function createPublishedCalls(pool: Pick<Pool, 'query'>): PublishedCalls 
         return row.events.map((event) => toEvent(call, event));
       });
     },
-    async lastSettled(limit) {
-      const { rows } = await pool.query<Columns>(
-        `select ${columns} from calls where end_published_at is not null
-         order by accepted_at desc limit $2`,
-        [0, limit],
-      );
-      return rows.map(toPublishedCall);
-    },
-    async lastUnsettled(limit) {
-      const { rows } = await pool.query<Columns>(
-        `select ${columns} from calls
-         where end_published_at is null and not_before is null and published_event_sequence > 0
-         order by accepted_at desc limit $2`,
-        [0, limit],
-      );
-      return rows.map(toPublishedCall);
-    },
+    lastSettled: (limit) => newest('end_published_at is not null', limit),
+    lastUnsettled: (limit) =>
+      newest(
+        'end_published_at is null and not_before is null and published_event_sequence > 0',
+        limit,
+      ),
   };
 }
 

@@ -45,11 +45,10 @@ export class RecordingReads {
   }
 
   /** Returns true if the call is being recorded, so that its row will follow. */
-  async isUnderWay({ accountId, botId }: RecordingScope, callId: string): Promise<boolean> {
+  async isUnderWay(scope: RecordingScope, callId: string): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       sql`select from calls c join call_events e on e.day = c.day and e.call_id = c.call_id
-        where c.call_id = ${callId} and c.account_id = ${accountId}
-          and (${botId ?? null}::text is null or c.bot_id = ${botId ?? null}) and e.type = 'recording-started' limit 1`,
+        where ${areAmong({ scope, callId })} and e.type = 'recording-started' limit 1`,
     );
     return rowCount === 1;
   }
