@@ -93,7 +93,10 @@ export async function openStorage({
     reencryption: createReencryption(database.pool, secrets),
     publishedCalls: createPublishedCalls(database.pool),
     recordingKeys: createRecordingKeys(database.pool, () => clock.now()),
-    ledger: createCallLedger({ database, secrets, logger, clock }),
+    ledger: createCallLedger({
+      ...{ database, secrets, logger, clock },
+      taker: { ownerId: config.ownerId, permits },
+    }),
     takes: createCallTakes(database.pool, config.ownerId, permits),
     secondLegTakes: createSecondLegTakes(database.pool, config.ownerId),
     suppressions: createSuppressions(database),

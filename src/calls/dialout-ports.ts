@@ -155,6 +155,13 @@ export type AcceptExtra = Pick<
 > & {
   /** Omitted if the request doesn't subscribe to `queued`. */
   readonly queuedNotification?: QueuedNotification;
+  /**
+   * Begins a take for as many calls of the same source as the statement stores, so that they need
+   * no statement of their own. Omitted if the process can't take calls now.
+   *
+   * @returns undefined if another take is under way
+   */
+  readonly takeAlong?: (count: number) => TakeAlong | undefined;
 };
 
 export type EarlierResult = Extract<SubmitResult, { kind: 'replayed' | 'conflict' }>;
@@ -162,7 +169,8 @@ export type EarlierResult = Extract<SubmitResult, { kind: 'replayed' | 'conflict
 export type LimitName = 'target' | 'callsAtOnce' | 'callsPerDay';
 
 export type AcceptResult =
-  | { readonly kind: 'accepted' }
+  /** `isTaken` is true if this process has taken the call in the same statement. */
+  | { readonly kind: 'accepted'; readonly isTaken?: true }
   | EarlierResult
   /** The app has reached one of its limits. Nothing was stored. */
   | { readonly kind: 'refused'; readonly limit: LimitName }
@@ -259,6 +267,19 @@ export type Taken = {
   readonly retryInMs?: number;
   /** Time that the database spent on the request. The rest of the round trip was network time. */
   readonly tookMs: number;
+};
+
+/**
+ * A take that is part of the statement that stores calls. Exactly one of the functions must be
+ * called, once, after all that wait for the calls to be stored have been told.
+ */
+export type TakeAlong = {
+  readonly request: TakeRequest;
+  readonly taken: (taken: Taken) => void;
+  /** Nothing was stored or taken. */
+  readonly undone: () => void;
+  /** The database may have taken calls. */
+  readonly lost: (cause: unknown) => void;
 };
 
 /** `refusal` names the calling rule that the call waited for, if any. */

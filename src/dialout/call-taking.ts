@@ -10,6 +10,7 @@ import type {
   ExpiredCall,
   Grant,
   QueuedEvent,
+  TakeAlong,
   TrunkLimits,
   Turn,
 } from '../calls/dialout-ports.ts';
@@ -125,12 +126,24 @@ export class CallTaking {
   }
 
   /**
-   * Counts a newly accepted call as waiting. If this process has room, wakes the source's taker.
-   * Otherwise sends a hint to the other processes.
+   * Counts a newly accepted call as waiting. Unless the call has been taken already, wakes the
+   * source's taker if this process has room, and otherwise sends a hint to the other processes.
    */
-  accepted({ request: { trunk } }: AcceptedCall): void {
+  accepted({ request: { trunk } }: AcceptedCall, isTaken = false): void {
     this.#waiting.set(trunk, (this.#waiting.get(trunk) ?? 0) + 1);
-    if (!this.wake(trunk, 1)) this.#ports.hint(trunk);
+    if (!isTaken && !this.wake(trunk, 1)) this.#ports.hint(trunk);
+  }
+
+  /** Begins a take that is part of the statement that stores `count` calls of the source. */
+  takeAlong(source: CallSource, count: number): TakeAlong | undefined {
+    if (!this.#mayTakeMore()) return undefined;
+    const along = this.#takerOf(source).takeAlong(count);
+    if (along === undefined) return undefined;
+    const taken: TakeAlong['taken'] = (answer) => {
+      this.#countTaken(source, answer.grants.length);
+      along.taken(answer);
+    };
+    return { ...along, taken };
   }
 
   /**

@@ -23,7 +23,7 @@ import type { CallTaking } from './call-taking.ts';
 
 export type IntakePorts = {
   readonly ledger: CallIntake;
-  readonly taking: Pick<CallTaking, 'accepted' | 'waiting'>;
+  readonly taking: Pick<CallTaking, 'accepted' | 'takeAlong' | 'waiting'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   /** @returns undefined if the request doesn't select the `queued` event */
   readonly queuedNotification: (
@@ -143,13 +143,14 @@ async function accept(
   const result = await ports.ledger.accept(call, {
     ...submission,
     ...(queuedNotification === undefined ? {} : { queuedNotification }),
+    takeAlong: (count) => ports.taking.takeAlong(call.request.trunk, count),
   });
   if (result.kind === 'not-stored') return resultForUnstored(ports, submission, result);
   if (result.kind === 'refused') return refusalOf(result.limit, call.acceptedAt);
   if (result.kind !== 'accepted') return result;
   const { sid, callId, conversationId } = call;
   ports.onStored(queued, submission);
-  ports.taking.accepted(call);
+  ports.taking.accepted(call, result.isTaken === true);
   return { kind: 'accepted', answer: { sid, callId, conversationId, ...submission.remarks } };
 }
 

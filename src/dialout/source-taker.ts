@@ -6,7 +6,8 @@
 // States:
 // - idle: no take is under way. `wake` ends this state when a call may be waiting or this process
 //   may have room again.
-// - asking: a take is under way. When the database responds, the taker starts the calls, and asks
+// - asking: a take is under way, either in a statement of its own or along with the statement that
+//   accepts calls (`takeAlong`). When the database responds, the taker starts the calls, and asks
 //   again if there may be more.
 // - answer lost: the database may have assigned calls to this process, which no other process will
 //   dial. The taker repeats the same take until it gets a response, even if this process has no
@@ -16,7 +17,15 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallSource, CallTakes, Grant, Turn } from '../calls/dialout-ports.ts';
+import type {
+  CallSource,
+  CallTakes,
+  Grant,
+  TakeAlong,
+  Taken,
+  TakeRequest,
+  Turn,
+} from '../calls/dialout-ports.ts';
 import type { RuleRefusal } from '../calls/rules/refusal.ts';
 import { createTurn, type StartInstant, type TurnPorts, timed } from './turn.ts';
 
@@ -61,6 +70,12 @@ const failurePauseMs = 1_000;
  */
 const lastAnswerTimeoutMs = 10_000;
 
+type BegunTake = {
+  readonly request: TakeRequest;
+  /** Resolves with the database's answer. Called at once. */
+  readonly ask: () => Promise<Taken>;
+};
+
 export class SourceTaker {
   readonly #source: CallSource;
   readonly #ports: TakerPorts;
@@ -98,10 +113,35 @@ export class SourceTaker {
   wake(count = maxBatch): void {
     this.#wanted = Math.min(maxBatch, this.#wanted + count);
     if (this.#stopping.signal.aborted) return;
-    this.#running ??= this.#run().finally(() => {
+    if (this.#running === undefined) this.#begin(() => this.#run());
+  }
+
+  #begin(run: () => Promise<void>): void {
+    this.#running = run().finally(() => {
       this.#running = undefined;
       if (this.#wanted > 0) this.wake(0);
     });
+  }
+
+  /**
+   * Begins a take of at most `count` calls that is part of another statement.
+   *
+   * @returns undefined if this process can't take a call now, or another take comes first
+   */
+  takeAlong(count: number): TakeAlong | undefined {
+    const isBusy = this.#running !== undefined || this.#wanted > 0 || this.#isAnswerLost;
+    if (isBusy || this.#stopping.signal.aborted || !this.#ports.mayTake()) return undefined;
+    const wanted = Math.min(count, maxBatch, this.#ports.places.free());
+    if (wanted < 1) return undefined;
+    let taken: TakeAlong['taken'] = () => undefined;
+    let lost: TakeAlong['lost'] = () => undefined;
+    const answer = new Promise<Taken>((resolve, reject) => {
+      taken = resolve;
+      lost = reject;
+    });
+    const request = this.#nextRequest(wanted);
+    this.#begin(() => this.#run({ request, ask: () => answer }));
+    return { request, taken, undone: () => taken({ grants: [], tookMs: 0 }), lost };
   }
 
   /** Stops claiming calls. Resolves when all claimed calls have started. */
@@ -111,18 +151,24 @@ export class SourceTaker {
     await Promise.all(this.#starting.values());
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.#stopping;
-    while (this.#wanted > 0 && !signal.aborted) {
+  /** @param first a take that has already begun */
+  async #run(first?: BegunTake): Promise<void> {
+    if (first !== undefined) await this.#rest(await this.#hold(first));
+    while (this.#wanted > 0 && !this.#stopping.signal.aborted) {
       const wanted = this.#wanted;
       this.#wanted = 0;
-      const retryInMs = await this.#takeIfRoom(wanted);
-      if (retryInMs === undefined) continue;
-      this.#wanted = maxBatch;
-      // If `stop` aborts the pause, the loop condition ends the loop.
-      await pause(Math.ceil(retryInMs), undefined, { signal }).catch(() => undefined);
+      await this.#rest(await this.#takeIfRoom(wanted));
     }
     await this.#repeatLostTake();
+  }
+
+  /** Pauses before the next take. */
+  async #rest(retryInMs: number | undefined): Promise<void> {
+    if (retryInMs === undefined) return;
+    this.#wanted = maxBatch;
+    const { signal } = this.#stopping;
+    // If `stop` aborts the pause, the caller's loop ends.
+    await pause(Math.ceil(retryInMs), undefined, { signal }).catch(() => undefined);
   }
 
   /**
@@ -135,9 +181,16 @@ export class SourceTaker {
     const wanted = Math.max(0, Math.min(known, places.free()));
     // There's no room. The end of any call in this process will wake the taker.
     if (wanted < 1 && !this.#isAnswerLost) return undefined;
+    return await this.#hold(this.#beginTake(wanted));
+  }
+
+  /** Completes a take, and holds places for its calls. Returns what `#takeIfRoom` does. */
+  async #hold(take: BegunTake): Promise<number | undefined> {
+    const { places } = this.#ports;
+    const { wanted } = take.request;
     places.hold(wanted);
     try {
-      return await this.#take(wanted);
+      return await this.#complete(take);
     } catch (error) {
       this.#isAnswerLost = true;
       this.#ports.logger.warn({ err: error, trunk: this.#source }, 'calls could not be taken');
@@ -147,14 +200,22 @@ export class SourceTaker {
     }
   }
 
-  async #take(wanted: number): Promise<number | undefined> {
-    const { takes, limits, nowMs } = this.#ports;
+  #beginTake(wanted: number): BegunTake {
+    const request = this.#nextRequest(wanted);
+    return { request, ask: () => this.#ports.takes.take(request) };
+  }
+
+  /** Repeats the last take if its answer was lost. */
+  #nextRequest(wanted: number): TakeRequest {
     const isRepeated = this.#isAnswerLost;
     if (!isRepeated) this.#takeId += 1;
-    const request = { takeId: this.#takeId, isRepeated, source: this.#source, wanted, horizonMs };
-    const { answer, startOf } = await timed(nowMs, () =>
-      takes.take({ ...request, limits: limits() }),
-    );
+    const limits = this.#ports.limits();
+    return { takeId: this.#takeId, isRepeated, source: this.#source, wanted, horizonMs, limits };
+  }
+
+  async #complete({ request, ask }: BegunTake): Promise<number | undefined> {
+    const { wanted, isRepeated } = request;
+    const { answer, startOf } = await timed(this.#ports.nowMs, ask);
     this.#isAnswerLost = false;
     for (const grant of answer.grants) {
       if (grant.refusal !== undefined) this.#ports.refuse(grant, grant.refusal);
@@ -172,7 +233,7 @@ export class SourceTaker {
     while (this.#stopping.signal.aborted && this.#isAnswerLost && nowMs() < deadlineMs) {
       try {
         // Only ask for the result of the lost take, not for more calls.
-        await this.#take(0);
+        await this.#complete(this.#beginTake(0));
       } catch (error) {
         logger.warn({ err: error, trunk: this.#source }, 'the last take was not answered');
         await pause(failurePauseMs);

@@ -1,3 +1,4 @@
+import { Beat } from './beat.ts';
 import type { Logger } from './logger.ts';
 
 export type Repetition = {
@@ -15,6 +16,7 @@ export type Repetition = {
 
 export type RepetitionOptions = {
   readonly name: string;
+  /** Runs begin at multiples of this on a clock that all repeated work shares (`beat.ts`). */
   readonly everyMs: number;
   /**
    * Replaces `everyMs` after a run that found nothing to do. Use this only if all code that creates
@@ -38,6 +40,7 @@ export function repeat(
   let wasWoken = false;
   let isResting = false;
   const stopping = new AbortController();
+  const beat = new Beat();
 
   const run = async (): Promise<void> => {
     wasWoken = false;
@@ -55,7 +58,7 @@ export function repeat(
     timer = setTimeout(() => {
       isResting = false;
       running = run();
-    }, pauseMs);
+    }, beat.untilNext(pauseMs));
     timer.unref();
   };
 

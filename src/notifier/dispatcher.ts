@@ -7,6 +7,7 @@
 // We don't lose anything in a restart, because leases run out unless they are renewed. A process
 // also releases lost processes' leases when it starts.
 
+import { onEveryBeat } from '../lib/beat.ts';
 import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { within } from '../lib/within.ts';
@@ -129,7 +130,7 @@ export class NotificationDispatcher {
    * queue.
    */
   readonly #wanted = new Map<string, Receiver>();
-  #renewTimer: NodeJS.Timeout | undefined;
+  #stopRenewing: (() => void) | undefined;
   #isStopping = false;
 
   constructor(deps: DispatcherDeps, options: DispatcherOptions = {}) {
@@ -149,7 +150,7 @@ export class NotificationDispatcher {
     await this.takeOver();
     const renew = (): void =>
       inBackground(this.#renew(), this.#deps.logger, 'renewing leases of notifications');
-    this.#renewTimer = setInterval(renew, renewEveryMs);
+    this.#stopRenewing = onEveryBeat(renewEveryMs, renew);
     this.#poller.soon(true);
   }
 
@@ -173,7 +174,7 @@ export class NotificationDispatcher {
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#gates.close();
-    clearInterval(this.#renewTimer);
+    this.#stopRenewing?.();
     // Stop the poll first, because it may still be leasing queues.
     const ended = this.#poller.stop().then(() => Promise.allSettled(this.#running));
     await within(ended, timeoutMs);

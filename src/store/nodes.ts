@@ -121,6 +121,7 @@ export function createNodeStore(
     },
     async renew({ calls, draining }, { afterFailure } = { afterFailure: false }) {
       const renewal = {
+        name: `renew a lease of ${leaseMs} ms`,
         // We use `between` because the new server's clock may be behind after a fail-over. The
         // column holds rounded milliseconds, so we round the upper bound as well.
         text: `update nodes set renewed_at = now(), lease_until = now() + ${lease}, calls = $2, draining = $3,
@@ -134,13 +135,14 @@ export function createNodeStore(
       return rowCount === 1;
     },
     async findLate() {
-      const { rows } = await pool.query<LateNode>(
-        `select other.owner_id as "ownerId", other.urls, other.question_key as "questionKey",
+      const { rows } = await pool.query<LateNode>({
+        name: `late nodes after a lease of ${leaseMs} ms`,
+        text: `select other.owner_id as "ownerId", other.urls, other.question_key as "questionKey",
            round(extract(epoch from now() - greatest(other.lease_until, self.steady_since)) * 1000)::double precision
              as "lateMs"
          from nodes other, nodes self where ${mayExpire}`,
-        [ownerId],
-      );
+        values: [ownerId],
+      });
       return rows;
     },
     async expireOthers(which) {

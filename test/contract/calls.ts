@@ -53,7 +53,11 @@ export async function callServices(
     intake: createIntake(
       {
         ...{ ledger, clock, logger, onStored: () => undefined },
-        taking: { accepted: () => undefined, waiting: () => new Map() },
+        taking: {
+          accepted: () => undefined,
+          takeAlong: () => undefined,
+          waiting: () => new Map(),
+        },
         limitsOf: () => undefined,
         queuedNotification: () => undefined,
         isStopping: () => false,

@@ -20,7 +20,11 @@ describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) =
     return createIntake(
       {
         ledger,
-        taking: { accepted: () => undefined, waiting: () => new Map() },
+        taking: {
+          accepted: () => undefined,
+          takeAlong: () => undefined,
+          waiting: () => new Map(),
+        },
         limitsOf: () => undefined,
         queuedNotification: () => undefined,
         onStored: () => undefined,

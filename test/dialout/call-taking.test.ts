@@ -8,6 +8,7 @@ import type {
   CallSource,
   CallTakes,
   QueuedEvent,
+  Taken,
   TakeRequest,
   TrunkLimits,
   Turn,
@@ -80,13 +81,15 @@ function world({ limits, room = 1_000 }: Options = {}) {
   const hints: CallSource[] = [];
   const refused: string[] = [];
   const lease = { isHeld: true };
+  const takesByNode = new Map<CallTaking, CallTakes>();
   let mostHere = 0;
 
   const node = (onStart: (callId: CallId, taking: CallTaking) => void) => {
     const here = new Set<CallId>();
+    const takes = sql.takes();
     const taking: CallTaking = new CallTaking({
       reviewCampaigns: async () => false,
-      takes: sql.takes(),
+      takes,
       limitsOf: (trunk) => (trunk === 'carrier' ? limits : undefined),
       room: () => room - here.size,
       mayTake: () => lease.isHeld,
@@ -116,7 +119,14 @@ function world({ limits, room = 1_000 }: Options = {}) {
       clock: { now: () => new Date() },
       logger: silentLogger,
     });
+    takesByNode.set(taking, takes);
     return taking;
+  };
+  /** Takes what the node's own takes would take, e.g. along with another statement. */
+  const take = async (taking: CallTaking, request: TakeRequest): Promise<Taken> => {
+    const takes = takesByNode.get(taking);
+    if (takes === undefined) throw new Error('this is no node of this world');
+    return await takes.take(request);
   };
   const accept = (count: number): readonly AcceptedCall[] => {
     const calls = Array.from({ length: count }, () => {
@@ -140,6 +150,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
       faults,
       lease,
       node,
+      take,
       accept,
     },
     setQueued: (event: QueuedEvent) => {
@@ -252,6 +263,75 @@ describe.each([
 
     w.lease.isHeld = true;
     await eventually(() => w.started.length === 2, 'both are started');
+    await node.stop();
+  });
+});
+
+describe('a take along with calls that are accepted', () => {
+  test('starts its calls, and no take of its own follows', async () => {
+    const w = world({ limits: { maxConcurrentCalls: 5 } });
+    const node = w.node(ends);
+    const along = node.takeAlong('carrier', 2);
+    if (along === undefined) throw new Error('nothing is taken along');
+    const calls = w.accept(2);
+    for (const call of calls) node.accepted(call, true);
+    along.taken(await w.take(node, along.request));
+    await eventually(() => w.started.length === 2, 'both are started');
+
+    expect(along.request).toMatchObject({ takeId: 1, isRepeated: false, wanted: 2 });
+    expect([w.started, w.hints]).toEqual([calls.map(({ callId }) => callId), []]);
+    await node.stop();
+  });
+
+  test('begins only if no take is under way', async () => {
+    const w = world();
+    const node = w.node(ends);
+    const first = node.takeAlong('carrier', 1);
+
+    expect(node.takeAlong('carrier', 1)).toBeUndefined();
+    expect(node.takeAlong('another', 1)).toBeDefined();
+    first?.undone();
+    await eventually(() => node.takeAlong('carrier', 1) !== undefined, 'the next one begins');
+  });
+
+  test.each([
+    { case: 'has no room', options: { room: 0 }, isHeld: true },
+    { case: 'may not place calls', options: {}, isHeld: false },
+  ])('does not begin in a process that $case', ({ options, isHeld }) => {
+    const w = world(options);
+    w.lease.isHeld = isHeld;
+
+    expect(w.node(ends).takeAlong('carrier', 1)).toBeUndefined();
+  });
+
+  test('leaves calls beyond its limits to the next take', async () => {
+    const w = world({ room: 1 });
+    const node = w.node(ends);
+    const along = node.takeAlong('carrier', 2);
+    const [first, second] = w.accept(2);
+    if (along === undefined || first === undefined || second === undefined)
+      throw new Error('nothing is taken along');
+    const taken = await w.take(node, along.request);
+    node.accepted(first, true);
+    node.accepted(second);
+    along.taken(taken);
+    await eventually(() => w.started.length === 2, 'both were up');
+
+    expect(along.request.wanted).toBe(1);
+    await node.stop();
+  });
+
+  test('is repeated if its answer was lost', async () => {
+    const w = world();
+    const node = w.node(ends);
+    const along = node.takeAlong('carrier', 1);
+    const [call] = w.accept(1);
+    if (along === undefined) throw new Error('nothing is taken along');
+    await w.take(node, along.request);
+    along.lost(new Error('SQL went away with the answer'));
+    await eventually(() => w.started.length === 1, 'it is started');
+
+    expect(w.started).toEqual([call?.callId]);
     await node.stop();
   });
 });

@@ -30,6 +30,7 @@ describe.each(databaseKinds)('a request with a key, on %s', (kind) => {
         },
         taking: {
           accepted: () => undefined,
+          takeAlong: () => undefined,
           waiting: () => new Map([[undefined, state.waiting]]),
         },
         limitsOf: () => undefined,

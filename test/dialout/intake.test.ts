@@ -36,6 +36,7 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
       },
       taking: {
         accepted: ({ callId }) => void woken.push(callId),
+        takeAlong: () => undefined,
         waiting: () => new Map([[submission.request.trunk, waiting]]),
       },
       limitsOf: () => undefined,
@@ -87,6 +88,7 @@ describe('the intake', () => {
       onStored: ({ type }) => void steps.push(type),
       taking: {
         accepted: () => void steps.push('taken'),
+        takeAlong: () => undefined,
         waiting: () => new Map(),
       },
     });

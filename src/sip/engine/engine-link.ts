@@ -10,6 +10,7 @@ import { connect, Server, type Socket } from 'node:net';
 import Srf from 'drachtio-srf';
 import type { SipMessage } from '../../calls/capture/capture.ts';
 import type { DrachtioServer } from '../../config.ts';
+import { onEveryBeat } from '../../lib/beat.ts';
 import type { Logger } from '../../lib/logger.ts';
 import {
   acceptedTypes,
@@ -90,7 +91,7 @@ export class EngineLink {
   readonly #owners = new Set<LinkOwner>();
   #state: 'opening' | 'up' | 'down' = 'opening';
   #openTimer: NodeJS.Timeout | undefined;
-  #pingTimer: NodeJS.Timeout | undefined;
+  #stopPings: (() => void) | undefined;
   #pingSentAt: number | undefined;
 
   constructor(options: LinkOptions) {
@@ -177,7 +178,7 @@ export class EngineLink {
       // gets the actual requests.
       for (const method of unsolicitedMethods) this.#srf[method](() => undefined);
     }
-    this.#pingTimer = setInterval(() => this.#ping(), this.#options.limits.pingIntervalMs);
+    this.#stopPings = onEveryBeat(this.#options.limits.pingIntervalMs, () => this.#ping());
     this.#options.onUp();
   }
 
@@ -237,7 +238,7 @@ export class EngineLink {
     if (this.#state === 'down') return;
     this.#state = 'down';
     clearTimeout(this.#openTimer);
-    clearInterval(this.#pingTimer);
+    this.#stopPings?.();
     this.#socket.destroy();
     const owners = [...this.#owners];
     this.#owners.clear();

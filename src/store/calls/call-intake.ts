@@ -1,6 +1,7 @@
 // Accepts calls. One statement stores a batch of calls, each with its first event, and with its
 // idempotency key if it has one. A request whose key is already stored gets the stored answer, or a
-// conflict if the request differs.
+// conflict if the request differs. If this process can take calls, the same statement takes the new
+// calls for it.
 
 import type { Pool } from 'pg';
 import type { AcceptedCall } from '../../calls/call-types.ts';
@@ -8,10 +9,12 @@ import type {
   AcceptExtra,
   AcceptResult,
   CallIntake,
+  CallSource,
   DialoutAnswer,
   EarlierResult,
   Idempotency,
   LimitName,
+  TakeAlong,
 } from '../../calls/dialout-ports.ts';
 import { queuedEvent } from '../../calls/life/call-events.ts';
 import { targetsOf } from '../../calls/target/app-limits.ts';
@@ -20,6 +23,13 @@ import { GroupWriter } from '../group-writer.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
 import type { SecretBox } from '../secrets.ts';
 import { isCertainlyUndone, isReadOnlyServer } from '../sql-errors.ts';
+import {
+  type TakenRow,
+  type Taker,
+  takeAlongClause,
+  takeArguments,
+  takenFrom,
+} from './call-takes.ts';
 import { earlierStatement } from './earlier-requests.ts';
 import { acceptWithin, type LimitedCall } from './limited-intake.ts';
 
@@ -34,23 +44,18 @@ type Item = {
   readonly requestHash: string | undefined;
 };
 
-type NewItem = Item & { readonly owesNotification: boolean };
+type NewItem = Item & {
+  readonly owesNotification: boolean;
+  readonly source: CallSource;
+  readonly takeAlong: AcceptExtra['takeAlong'];
+};
 type KeyedItem = Item & { readonly requestHash: string };
 
 type LimitedItem = NewItem & { readonly call: LimitedCall };
 
-// A call is only inserted if its key is unused or has expired. A key begins to expire when its call
-// is settled (`src/store/outbox/settling.ts`), because a call may wait for days.
-// `distinct on` sorts the keys, so two batches with the same keys lock them in the same order.
-const acceptStatement = { name: 'accept calls', text: acceptText('') };
+const acceptedCalls = 'select call_id from accepted';
 
-/**
- * Used for a batch in which at least one call needs a notification for its first event. The
- * statement stores the notification and its queue in the same commit.
- */
-const acceptOwingStatement = {
-  name: 'accept calls that owe a notification',
-  text: acceptText(`, owed as (
+const owedNotifications = `, owed as (
   insert into notifications (day, event_id, call_id, account_id, bot_id, sequence, event_sequence, state, attempts, created_at)
   select day, queued_id, call_id, account_id, bot_id, 1, 1, 'pending', 0, accepted_at
   from input join accepted using (call_id) where queued_origin is not null
@@ -58,10 +63,33 @@ const acceptOwingStatement = {
   insert into notification_lanes (call_id, day, account_id, origin, next_attempt_at)
   select call_id, day, account_id, queued_origin, accepted_at
   from input join accepted using (call_id) where queued_origin is not null
-)`),
+)`;
+
+// A call is only inserted if its key is unused or has expired. A key begins to expire when its call
+// is settled (`src/store/outbox/settling.ts`), because a call may wait for days.
+// `distinct on` sorts the keys, so two batches with the same keys lock them in the same order.
+const acceptStatement = { name: 'accept calls', text: acceptText('', acceptedCalls) };
+
+/**
+ * Used for a batch in which at least one call needs a notification for its first event. The
+ * statement stores the notification and its queue in the same commit.
+ */
+const acceptOwingStatement = {
+  name: 'accept calls that owe a notification',
+  text: acceptText(owedNotifications, acceptedCalls),
 };
 
-function acceptText(more: '' | `, ${string}`): string {
+const acceptAndTakeStatement = {
+  name: 'accept and take calls',
+  text: acceptText('', takeAlongClause),
+};
+
+const acceptOwingAndTakeStatement = {
+  name: 'accept and take calls that owe a notification',
+  text: acceptText(owedNotifications, takeAlongClause),
+};
+
+function acceptText(more: '' | `, ${string}`, result: string): string {
   return `
 with input as (
   select * from json_to_recordset($1::json) as i(
@@ -92,21 +120,30 @@ with input as (
   insert into call_events (day, call_id, event_sequence, event_id, type, time, data)
   select day, call_id, 1, queued_id, 'queued', accepted_at, queued_data from input join accepted using (call_id)
 )${more}
-select call_id from accepted`;
+${result}`;
 }
+
+/** The process that takes calls along with those that it accepts. */
+export type TakerOfCalls = Pick<Taker, 'ownerId' | 'permits'>;
 
 /**
  * On PGlite, which only has one session, the intake writes one batch at a time. On PostgreSQL, it
- * writes a second batch while the first is being synced to disk.
+ * writes a second batch while the first is being synced to disk. Without a taker, no calls are
+ * taken along.
  */
-export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: number): CallIntake {
+export function createCallIntake(
+  pool: Pool,
+  secrets: SecretBox,
+  concurrency: number,
+  taker?: TakerOfCalls,
+): CallIntake {
   const batches = {
     maxBatch: 200,
     // A node can accept this many calls in ten seconds. In practice, the intake responds with 429
     // long before this limit is reached.
     maxWaiting: 5_000,
   };
-  const writer = new GroupWriter<NewItem, Acceptance>((items) => acceptBatch(pool, items), {
+  const writer = new GroupWriter<NewItem, Acceptance>((items) => acceptBatch(pool, items, taker), {
     ...batches,
     concurrency,
   });
@@ -121,6 +158,8 @@ export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: nu
       row: intakeRow(call, extra, secrets),
       requestHash: extra.idempotency?.requestHash,
       owesNotification: extra.queuedNotification !== undefined,
+      source: call.request.trunk,
+      takeAlong: extra.takeAlong,
     };
     const limited = limitedCall(call, extra);
     const added =
@@ -208,9 +247,50 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
 
 type Acceptance = AcceptResult | { readonly kind: 'unanswered'; readonly cause: unknown };
 
-async function acceptBatch(pool: Pool, items: readonly NewItem[]): Promise<readonly Acceptance[]> {
-  const accepted = await insertCalls(pool, items);
-  return await judgeAll(pool, items, accepted);
+async function acceptBatch(
+  pool: Pool,
+  items: readonly NewItem[],
+  taker: TakerOfCalls | undefined,
+): Promise<readonly Acceptance[]> {
+  const along = taker === undefined ? undefined : beginTake(items);
+  const stored =
+    taker === undefined || along === undefined
+      ? { accepted: await insertCalls(pool, items) }
+      : await insertAndTake({ ...taker, pool }, items, along);
+  return await judgeAll(pool, items, stored);
+}
+
+/** Begins a take for the batch. A take has one source, so a batch with several gets none. */
+function beginTake(items: readonly NewItem[]): TakeAlong | undefined {
+  const [first] = items;
+  const isOneSource = items.every(({ source }) => source === first?.source);
+  return isOneSource ? first?.takeAlong?.(items.length) : undefined;
+}
+
+async function insertAndTake(
+  taker: Taker,
+  items: readonly NewItem[],
+  along: TakeAlong,
+): Promise<Pick<Stored, 'accepted' | 'taken'>> {
+  const owesAny = items.some(({ owesNotification }) => owesNotification);
+  try {
+    const { rows } = await taker.pool.query<TakenRow>({
+      ...(owesAny ? acceptOwingAndTakeStatement : acceptAndTakeStatement),
+      values: [jsonRows(items.map(({ row }) => row)), ...takeArguments(taker, along.request)],
+    });
+    // By then, all that wait for the calls to be stored have run, e.g. to publish `queued`.
+    setImmediate(() => {
+      void takenFrom(taker, along.request, rows).then(along.taken, along.lost);
+    });
+    return {
+      accepted: new Set(rows.flatMap((row) => (row.call_id === null ? (row.accepted ?? []) : []))),
+      taken: new Set(rows.flatMap((row) => (row.call_id === null ? [] : [row.call_id]))),
+    };
+  } catch (error) {
+    if (isCertainlyUndone(error)) along.undone();
+    else along.lost(error);
+    throw error;
+  }
 }
 
 async function acceptLimitedBatch(
@@ -226,7 +306,7 @@ async function acceptLimitedBatch(
         items.filter(({ key }) => admitted.has(key)),
       ),
   );
-  return await judgeAll(pool, items, accepted, refused);
+  return await judgeAll(pool, items, { accepted, refused });
 }
 
 async function insertCalls(
@@ -242,17 +322,24 @@ async function insertCalls(
   return new Set(rows.map((row) => row.call_id));
 }
 
+type Stored = {
+  readonly accepted: ReadonlySet<string>;
+  /** The calls of any batch that this process has taken along. */
+  readonly taken?: ReadonlySet<string>;
+  readonly refused?: ReadonlyMap<string, LimitName>;
+};
+
 async function judgeAll(
   pool: Pool,
   items: readonly Item[],
-  accepted: ReadonlySet<string>,
-  refused: ReadonlyMap<string, LimitName> = new Map(),
+  { accepted, taken, refused }: Stored,
 ): Promise<readonly Acceptance[]> {
-  const late = items.filter((item) => !accepted.has(item.key) && !refused.has(item.key));
+  const late = items.filter((item) => !accepted.has(item.key) && refused?.has(item.key) !== true);
   const verdicts = late.length === 0 ? undefined : await judgeLate(pool, late);
   return items.map((item) => {
-    const limit = refused.get(item.key);
+    const limit = refused?.get(item.key);
     if (limit !== undefined) return { kind: 'refused', limit };
+    if (taken?.has(item.key) === true) return { kind: 'accepted', isTaken: true };
     return verdicts?.get(item.key) ?? { kind: 'accepted' };
   });
 }

@@ -6,7 +6,7 @@ import type { Logger } from '../../lib/logger.ts';
 import type { Database } from '../database.ts';
 import { purgeExpired } from '../retention.ts';
 import type { SecretBox } from '../secrets.ts';
-import { createCallIntake } from './call-intake.ts';
+import { createCallIntake, type TakerOfCalls } from './call-intake.ts';
 import { type CallReads, createCallReads } from './call-reads.ts';
 
 export type CallLedger = CallReads &
@@ -20,16 +20,17 @@ export type CallLedger = CallReads &
 
 export type CallLedgerDependencies = {
   readonly database: Pick<Database, 'kind' | 'pool'>;
+  readonly taker?: TakerOfCalls;
   readonly secrets: SecretBox;
   readonly logger: Logger;
   readonly clock: Clock;
 };
 
 export function createCallLedger(dependencies: CallLedgerDependencies): CallLedger {
-  const { database, secrets, logger, clock } = dependencies;
+  const { database, taker, secrets, logger, clock } = dependencies;
   return {
     ...createCallReads(database.pool, secrets, logger),
-    ...createCallIntake(database.pool, secrets, database.kind === 'pglite' ? 1 : 2),
+    ...createCallIntake(database.pool, secrets, database.kind === 'pglite' ? 1 : 2, taker),
     purge: (before, stopped) =>
       purgeExpired(database, logger, { before, now: clock.now(), stopped }),
   };

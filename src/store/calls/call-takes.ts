@@ -13,6 +13,7 @@ import type {
   Sweep,
   Taken,
   TakeRequest,
+  TrunkLimits,
 } from '../../calls/dialout-ports.ts';
 import type { RuleName } from '../../calls/rules/rule-words.ts';
 import type { Permits } from '../rules/permits.ts';
@@ -24,6 +25,24 @@ import { giveBackStarts, type MovedStarts, type TakenStarts } from './unused-sta
 const takeStatement = `
 select t.*, c.last_event_sequence, c.published_event_sequence
 from take_calls($1, $2, $3, $4, $5, $6, $7, $8) t
+left join lateral (
+  select last_event_sequence, published_event_sequence from calls where call_id = t.call_id offset 0
+) c on true`;
+
+/**
+ * The end of a statement that stores calls and takes calls with parameters $2 to $9, the new ones
+ * too. `accepted` must contain the ids of the new calls. PostgreSQL executes the function after
+ * storing these calls, because their number is one of its arguments, and the function sees them,
+ * because it is volatile. The rest of the statement doesn't see them, but their first event is
+ * stored together with them. The last row contains the ids of the new calls.
+ */
+export const takeAlongClause = `, stored_calls as materialized (
+  select coalesce(array_agg(call_id), '{}') as ids from accepted
+)
+select t.*, case when t.call_id = any(ids) then 1 else c.last_event_sequence end as last_event_sequence,
+  c.published_event_sequence, case when t.call_id is null then ids end as accepted
+from stored_calls cross join lateral
+  take_calls($2 + 0 * cardinality(ids), $3, $4, $5, $6, $7, $8, $9) t
 left join lateral (
   select last_event_sequence, published_event_sequence from calls where call_id = t.call_id offset 0
 ) c on true`;
@@ -125,7 +144,7 @@ union all
  where owner_id = $1 and dial_started_at < clock_timestamp() - interval '${notHereAge}' and call_id <> all($2::text[])
  limit ${notHereAtOnce})`;
 
-type TakenRow =
+export type TakenRow =
   | (CallColumns & {
       readonly start_in_ms: number;
       readonly last_event_sequence: number | null;
@@ -140,6 +159,8 @@ type LastRow = {
   readonly retry_in_ms: number | null;
   /** What the trunk's clock shows now. Null if the trunk has no limits, or nothing was taken. */
   readonly next_start: string | null;
+  /** The calls that the same statement stored. Undefined if it only takes calls. */
+  readonly accepted?: readonly string[];
 };
 
 type Verdicts = Awaited<ReturnType<Permits['decide']>>;
@@ -157,9 +178,23 @@ type SweepRow =
   | { readonly kind: 'holding' }
   | { readonly kind: 'not here'; readonly call_id: CallId };
 
+export type Taker = {
+  readonly pool: Pool;
+  readonly ownerId: string;
+  readonly permits: Permits;
+};
+
 export function createCallTakes(pool: Pool, ownerId: string, permits: Permits): CallTakes {
+  const taker = { pool, ownerId, permits };
   return {
-    take: async (request) => await withPermits(pool, permits, await take(pool, ownerId, request)),
+    async take(request) {
+      const { rows } = await pool.query<TakenRow>({
+        name: 'take calls',
+        text: takeStatement,
+        values: takeArguments(taker, request),
+      });
+      return await takenFrom(taker, request, rows);
+    },
     async nextStart(trunk, intervalMs) {
       const { rows } = await pool.query<{ start_in_ms: number; took_ms: number }>({
         name: 'advance a trunk',
@@ -188,18 +223,33 @@ export function createCallTakes(pool: Pool, ownerId: string, permits: Permits): 
   };
 }
 
-async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<Claimed> {
-  const { takeId, isRepeated, source, wanted, horizonMs, limits } = request;
+/** Returns the arguments of `take_calls`. */
+export function takeArguments(
+  { ownerId }: Pick<Taker, 'ownerId'>,
+  { takeId, isRepeated, source, wanted, horizonMs, limits }: TakeRequest,
+): unknown[] {
+  return [
+    ...[takeId, isRepeated, ownerId, source ?? '', wanted, horizonMs, intervalOf(limits)],
+    limits?.maxConcurrentCalls,
+  ];
+}
+
+function intervalOf(limits: TrunkLimits | undefined): number {
   const rate = limits?.callsPerSecond;
-  const intervalMs = rate === undefined ? 0 : 1_000 / rate;
-  const { rows } = await pool.query<TakenRow>({
-    name: 'take calls',
-    text: takeStatement,
-    values: [
-      ...[takeId, isRepeated, ownerId, source ?? '', wanted, horizonMs, intervalMs],
-      limits?.maxConcurrentCalls,
-    ],
-  });
+  return rate === undefined ? 0 : 1_000 / rate;
+}
+
+/** Reads the result of `take_calls`, and checks the calls by the calling rules. */
+export async function takenFrom(
+  { pool, permits }: Pick<Taker, 'pool' | 'permits'>,
+  request: TakeRequest,
+  rows: readonly TakenRow[],
+): Promise<Taken> {
+  return await withPermits(pool, permits, claimedFrom(request, rows));
+}
+
+function claimedFrom({ source, limits }: TakeRequest, rows: readonly TakenRow[]): Claimed {
+  const intervalMs = intervalOf(limits);
   const grants: Grant[] = [];
   for (const row of rows) {
     if (row.call_id === null) return toClaimed(grants, row, { trunk: source, intervalMs });
