@@ -29,6 +29,8 @@ class Sql {
   /** State of the first event of each call. */
   queued: QueuedEvent = 'stored';
   readonly faults = { take: 0, answer: 0, release: 0 };
+  /** Counts the takes of all nodes. */
+  takeCount = 0;
   mostUp = 0;
 
   /** Does what `take_calls` does for one process and source. */
@@ -36,6 +38,7 @@ class Sql {
     let last: { takeId: number; calls: readonly AcceptedCall[] } = { takeId: 0, calls: [] };
     return {
       take: async (request) => {
+        this.takeCount += 1;
         if (this.faults.take-- > 0) throw new Error('SQL is unreachable');
         const isNew = request.takeId > last.takeId;
         const calls = isNew ? this.#takeNew(request) : last.calls;
@@ -156,6 +159,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
     setQueued: (event: QueuedEvent) => {
       sql.queued = event;
     },
+    takeCount: () => sql.takeCount,
     mostUp: () => sql.mostUp,
     mostHere: () => mostHere,
   };
@@ -269,7 +273,7 @@ describe.each([
 
 describe('a take along with calls that are accepted', () => {
   test('starts its calls, and no take of its own follows', async () => {
-    const w = world({ limits: { maxConcurrentCalls: 5 } });
+    const w = world();
     const node = w.node(ends);
     const along = node.takeAlong('carrier', 2);
     if (along === undefined) throw new Error('nothing is taken along');
@@ -279,8 +283,9 @@ describe('a take along with calls that are accepted', () => {
     await eventually(() => w.started.length === 2, 'both are started');
 
     expect(along.request).toMatchObject({ takeId: 1, isRepeated: false, wanted: 2 });
-    expect([w.started, w.hints]).toEqual([calls.map(({ callId }) => callId), []]);
     await node.stop();
+    expect([w.started, w.hints]).toEqual([calls.map(({ callId }) => callId), []]);
+    expect(w.takeCount()).toBe(1);
   });
 
   test('begins only if no take is under way', async () => {

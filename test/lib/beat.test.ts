@@ -37,6 +37,19 @@ describe('work at every beat', () => {
     vi.useRealTimers();
   });
 
+  test('begins at a whole second, whenever it is set up', async () => {
+    await vi.advanceTimersByTimeAsync(300);
+    const startedAtMs = performance.now();
+    const runsAtMs: number[] = [];
+    const stop = onEveryBeat(1_000, () => runsAtMs.push(performance.now()));
+    await vi.advanceTimersByTimeAsync(3_000);
+    stop();
+
+    expect(startedAtMs % 1_000).toBeCloseTo(300);
+    expect(runsAtMs).toHaveLength(3);
+    for (const atMs of runsAtMs) expect(atMs % 1_000).toBeLessThan(64);
+  });
+
   test('runs until it is stopped', async () => {
     let runs = 0;
     const stop = onEveryBeat(1_000, () => {

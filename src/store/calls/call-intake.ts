@@ -123,6 +123,13 @@ with input as (
 ${result}`;
 }
 
+/**
+ * A batch of more calls is stored without taking them along. A busy process has such batches, and
+ * then one take for many calls costs little. The statement would work for so long after the take
+ * that calls missed their turns on a trunk.
+ */
+const maxTakenAlong = 10;
+
 /** The process that takes calls along with those that it accepts. */
 export type TakerOfCalls = Pick<Taker, 'ownerId' | 'permits'>;
 
@@ -153,34 +160,28 @@ export function createCallIntake(
     { ...batches, concurrency: 1 },
   );
   const accept: CallIntake['accept'] = async (call, extra) => {
-    const item = {
-      key: call.callId,
-      row: intakeRow(call, extra, secrets),
-      requestHash: extra.idempotency?.requestHash,
-      owesNotification: extra.queuedNotification !== undefined,
-      source: call.request.trunk,
-      takeAlong: extra.takeAlong,
-    };
+    const item = newItem(call, extra, secrets);
     const limited = limitedCall(call, extra);
     const added =
       limited === undefined ? writer.add(item) : limitedWriter.add({ ...item, call: limited });
-    const verdict = await added.catch(notStored);
+    const { endTake: end, ...verdict }: Acceptance = await added.catch(notStored);
+    // By then, all calls of the batch are known to be stored, and their `queued` events on their
+    // way. An event of a call that has begun must not overtake them.
+    if (end !== undefined) setImmediate(end);
     if (verdict.kind === 'unanswered') {
       throw new Error('the earlier answer of an idempotency key could not be read', {
         cause: verdict.cause,
       });
     }
+    const isReadOnly = verdict.kind === 'not-stored' && isReadOnlyServer(verdict.cause);
     const { idempotency } = extra;
-    const mayBeAsked = verdict.kind === 'not-stored' && isReadOnlyServer(verdict.cause);
-    if (!mayBeAsked || idempotency === undefined) return verdict;
-    try {
-      return (await earlier(call, idempotency)) ?? { ...verdict, isKeyNew: true };
-    } catch {
-      return verdict;
-    }
+    if (!isReadOnly || idempotency === undefined) return verdict;
+    const asked = async (): Promise<AcceptResult> =>
+      (await earlier(call, idempotency)) ?? { ...verdict, isKeyNew: true };
+    return await asked().catch(() => verdict);
   };
   // We batch these too, because many clients repeat their requests when the intake queue is full.
-  const asked = new Batcher<KeyedItem, EarlierResult | undefined>(
+  const asking = new Batcher<KeyedItem, EarlierResult | undefined>(
     (items) => readEarlier(pool, items),
     {
       ...batches,
@@ -188,8 +189,19 @@ export function createCallIntake(
     },
   );
   const earlier: CallIntake['earlier'] = (call, idempotency) =>
-    asked.add(keyedItem(call, idempotency));
+    asking.add(keyedItem(call, idempotency));
   return { accept, earlier };
+}
+
+function newItem(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): NewItem {
+  return {
+    key: call.callId,
+    row: intakeRow(call, extra, secrets),
+    requestHash: extra.idempotency?.requestHash,
+    owesNotification: extra.queuedNotification !== undefined,
+    source: call.request.trunk,
+    takeAlong: extra.takeAlong,
+  };
 }
 
 function keyedItem(
@@ -245,7 +257,9 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
   });
 }
 
-type Acceptance = AcceptResult | { readonly kind: 'unanswered'; readonly cause: unknown };
+type Acceptance = (AcceptResult | { readonly kind: 'unanswered'; readonly cause: unknown }) & {
+  readonly endTake?: () => void;
+};
 
 async function acceptBatch(
   pool: Pool,
@@ -260,37 +274,54 @@ async function acceptBatch(
   return await judgeAll(pool, items, stored);
 }
 
-/** Begins a take for the batch. A take has one source, so a batch with several gets none. */
+/**
+ * Begins a take for the batch. A take has one source, so a batch with several gets none. Neither
+ * does a large one: the calls of a large batch share the next take, which begins sooner than this
+ * statement could end.
+ */
 function beginTake(items: readonly NewItem[]): TakeAlong | undefined {
   const [first] = items;
   const isOneSource = items.every(({ source }) => source === first?.source);
-  return isOneSource ? first?.takeAlong?.(items.length) : undefined;
+  if (!isOneSource || items.length > maxTakenAlong) return undefined;
+  return first?.takeAlong?.(items.length);
 }
+
+/** A row of `takeAlongClause`. */
+type AlongRow = { readonly accepted: readonly string[] } & (
+  | TakenRow
+  /** Nothing could be taken. */
+  | { readonly call_id: null; readonly took_ms: null }
+);
 
 async function insertAndTake(
   taker: Taker,
   items: readonly NewItem[],
   along: TakeAlong,
-): Promise<Pick<Stored, 'accepted' | 'taken'>> {
+): Promise<Stored> {
   const owesAny = items.some(({ owesNotification }) => owesNotification);
   try {
-    const { rows } = await taker.pool.query<TakenRow>({
+    const { rows } = await taker.pool.query<AlongRow>({
       ...(owesAny ? acceptOwingAndTakeStatement : acceptAndTakeStatement),
       values: [jsonRows(items.map(({ row }) => row)), ...takeArguments(taker, along.request)],
     });
-    // By then, all that wait for the calls to be stored have run, e.g. to publish `queued`.
-    setImmediate(() => {
-      void takenFrom(taker, along.request, rows).then(along.taken, along.lost);
-    });
     return {
-      accepted: new Set(rows.flatMap((row) => (row.call_id === null ? (row.accepted ?? []) : []))),
-      taken: new Set(rows.flatMap((row) => (row.call_id === null ? [] : [row.call_id]))),
+      accepted: new Set(rows[0]?.accepted),
+      taken: new Set(rows.flatMap(({ call_id: callId }) => (callId === null ? [] : [callId]))),
+      endTake: () => endTake(taker, rows, along),
     };
   } catch (error) {
     if (isCertainlyUndone(error)) along.undone();
     else along.lost(error);
     throw error;
   }
+}
+
+function endTake(taker: Taker, rows: readonly AlongRow[], along: TakeAlong): void {
+  const taken = rows.filter(
+    (row): row is Extract<AlongRow, TakenRow> => row.call_id !== null || row.took_ms !== null,
+  );
+  if (taken.length === 0) along.undone();
+  else void takenFrom(taker, along.request, taken).then(along.taken, along.lost);
 }
 
 async function acceptLimitedBatch(
@@ -327,20 +358,27 @@ type Stored = {
   /** The calls of any batch that this process has taken along. */
   readonly taken?: ReadonlySet<string>;
   readonly refused?: ReadonlyMap<string, LimitName>;
+  /** Call this once all that wait for the batch have been told. */
+  readonly endTake?: () => void;
 };
 
 async function judgeAll(
   pool: Pool,
   items: readonly Item[],
-  { accepted, taken, refused }: Stored,
+  { accepted, taken, refused, endTake: end }: Stored,
 ): Promise<readonly Acceptance[]> {
   const late = items.filter((item) => !accepted.has(item.key) && refused?.has(item.key) !== true);
   const verdicts = late.length === 0 ? undefined : await judgeLate(pool, late);
-  return items.map((item) => {
+  const judgeOne = (item: Item): Acceptance => {
     const limit = refused?.get(item.key);
     if (limit !== undefined) return { kind: 'refused', limit };
     if (taken?.has(item.key) === true) return { kind: 'accepted', isTaken: true };
     return verdicts?.get(item.key) ?? { kind: 'accepted' };
+  };
+  return items.map((item, index) => {
+    const verdict = judgeOne(item);
+    // One item of the batch ends the take.
+    return index === 0 && end !== undefined ? { ...verdict, endTake: end } : verdict;
   });
 }
 

@@ -29,20 +29,41 @@ left join lateral (
   select last_event_sequence, published_event_sequence from calls where call_id = t.call_id offset 0
 ) c on true`;
 
+const isLimited = '($8::double precision > 0 or $9::integer is not null)';
+
 /**
  * The end of a statement that stores calls and takes calls with parameters $2 to $9, the new ones
- * too. `accepted` must contain the ids of the new calls. PostgreSQL executes the function after
- * storing these calls, because their number is one of its arguments, and the function sees them,
- * because it is volatile. The rest of the statement doesn't see them, but their first event is
- * stored together with them. The last row contains the ids of the new calls.
+ * too. `accepted` must contain the ids of the new calls.
+ *
+ * A client that waits for its call to be stored must not wait for other takes. So the statement
+ * takes nothing if the rows that a take locks are locked by others, or don't exist yet: the
+ * process's own row, and the clock of a trunk with limits (`free`).
+ *
+ * PostgreSQL executes the function after `accepted` and `free`, because its arguments refer to
+ * both, and the function sees the new calls, because it is volatile. The rest of the statement
+ * doesn't see them, but their first event is stored together with them. Each row contains the ids
+ * of the new calls. If nothing could be taken, there is one row without a result of the function.
  */
 export const takeAlongClause = `, stored_calls as materialized (
   select coalesce(array_agg(call_id), '{}') as ids from accepted
+), free as materialized (
+  select (
+    select count(*) from (
+      select from call_takes where owner_id = $4 and source = $5 for update skip locked
+    ) as own
+  ) + (
+    select count(*) from (
+      select from trunk_pacing where trunk = $5 and ${isLimited} for update skip locked
+    ) as clock
+  ) as locks
 )
 select t.*, case when t.call_id = any(ids) then 1 else c.last_event_sequence end as last_event_sequence,
-  c.published_event_sequence, case when t.call_id is null then ids end as accepted
-from stored_calls cross join lateral
-  take_calls($2 + 0 * cardinality(ids), $3, $4, $5, $6, $7, $8, $9) t
+  c.published_event_sequence, ids as accepted
+from stored_calls left join lateral (
+  select t.* from free cross join lateral
+    take_calls($2 + 0 * (cardinality(ids) + locks)::integer, $3, $4, $5, $6, $7, $8, $9) t
+  where locks = case when ${isLimited} then 2 else 1 end
+) t on true
 left join lateral (
   select last_event_sequence, published_event_sequence from calls where call_id = t.call_id offset 0
 ) c on true`;
@@ -159,8 +180,6 @@ type LastRow = {
   readonly retry_in_ms: number | null;
   /** What the trunk's clock shows now. Null if the trunk has no limits, or nothing was taken. */
   readonly next_start: string | null;
-  /** The calls that the same statement stored. Undefined if it only takes calls. */
-  readonly accepted?: readonly string[];
 };
 
 type Verdicts = Awaited<ReturnType<Permits['decide']>>;

@@ -83,16 +83,34 @@ export type EngineClock = {
   clearTimer(handle: TimerHandle | undefined): void;
 };
 
+/**
+ * A timer of this length or more waits until nothing can arrive any more, e.g. for 64 * T1. It may
+ * be up to a second late, so it fires together with the others of that second, and the engine's
+ * thread wakes once for all of them.
+ */
+const longFromMs = 16_000;
+const longStepMs = 1_000;
+
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
 export const systemClock: EngineClock = {
-  now: () => performance.timeOrigin + performance.now(),
+  now,
   setTimer: (callback, delayMs) => {
-    const handle = setTimeout(callback, delayMs);
+    const handle = setTimeout(callback, delayMs < longFromMs ? delayMs : toWholeStep(delayMs));
     return handle;
   },
   clearTimer: (handle) => {
     if (handle !== undefined) clearTimeout(handle as NodeJS.Timeout);
   },
 };
+
+/** Lengthens the delay so that it ends at a whole second. */
+function toWholeStep(delayMs: number): number {
+  const endsAt = now() + delayMs;
+  return Math.ceil(delayMs + longStepMs - (endsAt % longStepMs));
+}
 
 /** Formats the time field in drachtio's protocol, `HH:MM:SS.uuuuuu` in UTC. */
 export function formatTimeOfDay(nowMs: number): string {
