@@ -1,4 +1,4 @@
-import { Beat } from './beat.ts';
+import { untilBeat } from './beat.ts';
 import type { Logger } from './logger.ts';
 
 export type Repetition = {
@@ -40,7 +40,6 @@ export function repeat(
   let wasWoken = false;
   let isResting = false;
   const stopping = new AbortController();
-  const beat = new Beat();
 
   const run = async (): Promise<void> => {
     wasWoken = false;
@@ -58,7 +57,7 @@ export function repeat(
     timer = setTimeout(() => {
       isResting = false;
       running = run();
-    }, beat.untilNext(pauseMs));
+    }, untilBeat(pauseMs));
     timer.unref();
   };
 

@@ -1,7 +1,7 @@
 // Polls for work, one poll at a time. A poll starts immediately on request, or otherwise after a
 // pause.
 
-import { Beat } from '../lib/beat.ts';
+import { untilBeat } from '../lib/beat.ts';
 import type { Logger } from '../lib/logger.ts';
 
 /** What is still to be polled for after a poll, i.e. more due calls, wanted calls, or nothing. */
@@ -18,7 +18,6 @@ export type PollerOptions = {
 
 export class Poller {
   readonly #options: PollerOptions;
-  readonly #beat = new Beat();
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
   #polledForDueAt = Number.NEGATIVE_INFINITY;
@@ -82,6 +81,6 @@ export class Poller {
   #pause(pauseMs: number): void {
     clearTimeout(this.#timer);
     if (this.#isStopped) return;
-    this.#timer = setTimeout(() => this.#poll(true), this.#beat.untilNext(pauseMs));
+    this.#timer = setTimeout(() => this.#poll(true), untilBeat(pauseMs));
   }
 }

@@ -3,7 +3,7 @@
 // database confirms that the process still owns its calls. If another process has taken over those
 // calls in the meantime, the old owner never stores an event again.
 
-import { Beat } from '../lib/beat.ts';
+import { untilBeat } from '../lib/beat.ts';
 import { inBackground } from '../lib/in-background.ts';
 import { type LeaseTimes, leaseTimes } from '../lib/lease-times.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -32,7 +32,6 @@ type State = 'running' | 'lost' | 'stopped';
 export class Lease {
   readonly #ports: LeasePorts;
   readonly #times: LeaseTimes;
-  readonly #beat = new Beat();
   #state: State = 'running';
   #heldUntilMs = Number.NEGATIVE_INFINITY;
   #isFailing = false;
@@ -117,7 +116,7 @@ export class Lease {
     const everyMs = this.#isFailing ? retryEveryMs : renewEveryMs;
     this.#timer = setTimeout(
       () => inBackground(this.#renewAndSchedule(), this.#ports.logger, 'renewing the lease'),
-      Math.min(everyMs, this.#beat.untilNext(everyMs, this.#ports.nowMs())),
+      Math.min(everyMs, untilBeat(everyMs, this.#ports.nowMs())),
     );
     this.#timer.unref();
   }

@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Runs up to 60 ms after each whole second (`beat.ts`). Each run returns what `next` returns. */
+/** Runs at each whole second (`src/lib/beat.ts`). Each run returns what `next` returns. */
 function repeated(options: Partial<RepetitionOptions> = {}) {
   const world = { runs: 0, next: async (): Promise<unknown> => true };
   const repetition = repeat(

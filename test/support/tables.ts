@@ -2,6 +2,7 @@
 // in one step.
 
 import type { Pool } from 'pg';
+import { retryConflicts } from '../../src/store/sql-errors.ts';
 
 type Queryable = Pick<Pool, 'query'>;
 
@@ -16,7 +17,8 @@ export async function tableNamesIn(pool: Queryable): Promise<readonly string[]> 
 
 /** Empties the tables. For a few rows this is faster than `truncate`. */
 export async function empty(pool: Queryable, tables: readonly string[]): Promise<void> {
-  await pool.query(tables.map((name) => `delete from ${name}`).join(';'));
+  // A part that is still running, e.g. a notifier, may lock the same rows in another order.
+  await retryConflicts(() => pool.query(tables.map((name) => `delete from ${name}`).join(';')));
 }
 
 /**
