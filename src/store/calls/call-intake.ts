@@ -80,12 +80,12 @@ const acceptOwingStatement = {
 };
 
 const acceptAndTakeStatement = {
-  name: 'accept and take calls',
+  name: 'accept calls and take them',
   text: acceptText('', takeAlongClause),
 };
 
 const acceptOwingAndTakeStatement = {
-  name: 'accept and take calls that owe a notification',
+  name: 'accept calls that owe a notification, and take them',
   text: acceptText(owedNotifications, takeAlongClause),
 };
 
