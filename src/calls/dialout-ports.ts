@@ -157,9 +157,9 @@ export type AcceptExtra = Pick<
   readonly queuedNotification?: QueuedNotification;
   /**
    * Begins a take for as many calls of the same source as the statement stores, so that they need
-   * no statement of their own. Omitted if the process can't take calls now.
+   * no statement of their own. Omitted if calls are only stored.
    *
-   * @returns undefined if another take is under way
+   * @returns undefined if this process can't take a call now, or another take comes first
    */
   readonly takeAlong?: (count: number) => TakeAlong | undefined;
 };
@@ -271,10 +271,11 @@ export type Taken = {
 
 /**
  * A take that is part of the statement that stores calls. Exactly one of the functions must be
- * called, once, after all that wait for the calls to be stored have been told.
+ * called, once.
  */
 export type TakeAlong = {
   readonly request: TakeRequest;
+  /** Starts the calls. Call this after all that wait for them to be stored have been told. */
   readonly taken: (taken: Taken) => void;
   /** Nothing was stored or taken. */
   readonly undone: () => void;

@@ -3,19 +3,18 @@
 // several times its usual CPU time. Work that begins together pays for that once: an idle gateway's
 // main thread needs two thirds of the CPU that it needs if each piece of work wakes it.
 
-/** A shorter pause is skipped, so that a run isn't followed by the next one at once. */
+/** After a shorter pause, a run would follow the last one almost at once. */
 const shortestShare = 1 / 8;
 
 /**
  * Returns the pause until the next run of work that is due every `everyMs`, in whole milliseconds.
- * Runs begin at multiples of `everyMs` on this thread's monotonic clock. The pause lasts between an
- * eighth and nine eighths of `everyMs`.
+ * Runs begin at multiples of `everyMs` on this thread's monotonic clock. If the next one is too close,
+ * the pause is `everyMs`, and never longer.
  */
 export function untilBeat(everyMs: number, nowMs = performance.now()): number {
   const leftMs = everyMs - (nowMs % everyMs);
-  const isShort = leftMs < everyMs * shortestShare;
   // Timers drop fractions, so they would fire before the beat.
-  return Math.ceil(isShort ? leftMs + everyMs : leftMs);
+  return Math.ceil(leftMs < everyMs * shortestShare ? everyMs : leftMs);
 }
 
 /**

@@ -116,7 +116,7 @@ export class Lease {
     const everyMs = this.#isFailing ? retryEveryMs : renewEveryMs;
     this.#timer = setTimeout(
       () => inBackground(this.#renewAndSchedule(), this.#ports.logger, 'renewing the lease'),
-      Math.min(everyMs, untilBeat(everyMs, this.#ports.nowMs())),
+      untilBeat(everyMs, this.#ports.nowMs()),
     );
     this.#timer.unref();
   }

@@ -56,14 +56,14 @@ test('a run waits for the previous one, and stop waits for the present one', asy
 
 test('a run that found nothing is followed by a rest of bounded length', async () => {
   const { world, repetition } = repeated({ maxRestMs: 30_000 });
-  await vi.advanceTimersByTimeAsync(2_100);
+  await vi.advanceTimersByTimeAsync(2_000);
   expect(world.runs).toBe(2);
 
   // The next run is the one at 3 s, and the rest ends at 30 s.
   world.next = async () => false;
-  await vi.advanceTimersByTimeAsync(27_800);
+  await vi.advanceTimersByTimeAsync(27_999);
   expect(world.runs).toBe(3);
-  await vi.advanceTimersByTimeAsync(200);
+  await vi.advanceTimersByTimeAsync(1);
   expect(world.runs).toBe(4);
   await repetition.stop();
 });
@@ -75,7 +75,7 @@ test('a wake ends a rest', async () => {
   expect(world.runs).toBe(1);
 
   repetition.wake();
-  await vi.advanceTimersByTimeAsync(1_100);
+  await vi.advanceTimersByTimeAsync(1_000);
   expect(world.runs).toBe(2);
   await repetition.stop();
   repetition.wake();
@@ -89,7 +89,7 @@ test('no rest follows a run that was woken meanwhile, or a run that failed', asy
     repetition.wake();
     return false;
   };
-  await vi.advanceTimersByTimeAsync(2_100);
+  await vi.advanceTimersByTimeAsync(2_000);
   expect(world.runs).toBe(2);
 
   world.next = () => Promise.reject(new Error('away'));
@@ -102,7 +102,7 @@ test('without a longest rest, runs that find nothing go on', async () => {
   const { world, repetition } = repeated({ maxRestMs: 0 });
   world.next = async () => false;
 
-  await vi.advanceTimersByTimeAsync(3_100);
+  await vi.advanceTimersByTimeAsync(3_000);
 
   expect(world.runs).toBe(3);
   await repetition.stop();

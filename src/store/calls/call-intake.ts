@@ -68,26 +68,31 @@ const owedNotifications = `, owed as (
 // A call is only inserted if its key is unused or has expired. A key begins to expire when its call
 // is settled (`src/store/outbox/settling.ts`), because a call may wait for days.
 // `distinct on` sorts the keys, so two batches with the same keys lock them in the same order.
-const acceptStatement = { name: 'accept calls', text: acceptText('', acceptedCalls) };
+const statements = {
+  plain: {
+    accept: { name: 'accept calls', text: acceptText('', acceptedCalls) },
+    take: { name: 'accept calls and take them', text: acceptText('', takeAlongClause) },
+  },
+  /**
+   * For a batch in which at least one call needs a notification for its first event. The statement
+   * stores the notification and its queue in the same commit.
+   */
+  owing: {
+    accept: {
+      name: 'accept calls that owe a notification',
+      text: acceptText(owedNotifications, acceptedCalls),
+    },
+    take: {
+      name: 'accept calls that owe a notification, and take them',
+      text: acceptText(owedNotifications, takeAlongClause),
+    },
+  },
+} as const;
 
-/**
- * Used for a batch in which at least one call needs a notification for its first event. The
- * statement stores the notification and its queue in the same commit.
- */
-const acceptOwingStatement = {
-  name: 'accept calls that owe a notification',
-  text: acceptText(owedNotifications, acceptedCalls),
-};
-
-const acceptAndTakeStatement = {
-  name: 'accept calls and take them',
-  text: acceptText('', takeAlongClause),
-};
-
-const acceptOwingAndTakeStatement = {
-  name: 'accept calls that owe a notification, and take them',
-  text: acceptText(owedNotifications, takeAlongClause),
-};
+function statementsFor(items: readonly NewItem[]) {
+  const owesAny = items.some(({ owesNotification }) => owesNotification);
+  return statements[owesAny ? 'owing' : 'plain'];
+}
 
 function acceptText(more: '' | `, ${string}`, result: string): string {
   return `
@@ -298,16 +303,15 @@ async function insertAndTake(
   items: readonly NewItem[],
   along: TakeAlong,
 ): Promise<Stored> {
-  const owesAny = items.some(({ owesNotification }) => owesNotification);
   try {
     const { rows } = await taker.pool.query<AlongRow>({
-      ...(owesAny ? acceptOwingAndTakeStatement : acceptAndTakeStatement),
+      ...statementsFor(items).take,
       values: [jsonRows(items.map(({ row }) => row)), ...takeArguments(taker, along.request)],
     });
     return {
       accepted: new Set(rows[0]?.accepted),
       taken: new Set(rows.flatMap(({ call_id: callId }) => (callId === null ? [] : [callId]))),
-      endTake: () => endTake(taker, rows, along),
+      endTake: () => report(taker, rows, along),
     };
   } catch (error) {
     if (isCertainlyUndone(error)) along.undone();
@@ -316,7 +320,8 @@ async function insertAndTake(
   }
 }
 
-function endTake(taker: Taker, rows: readonly AlongRow[], along: TakeAlong): void {
+/** Tells the taker what was taken along. */
+function report(taker: Taker, rows: readonly AlongRow[], along: TakeAlong): void {
   const taken = rows.filter(
     (row): row is Extract<AlongRow, TakenRow> => row.call_id !== null || row.took_ms !== null,
   );
@@ -345,9 +350,8 @@ async function insertCalls(
   items: readonly NewItem[],
 ): Promise<ReadonlySet<string>> {
   if (items.length === 0) return new Set();
-  const owesAny = items.some(({ owesNotification }) => owesNotification);
   const { rows } = await sql.query<{ call_id: string }>({
-    ...(owesAny ? acceptOwingStatement : acceptStatement),
+    ...statementsFor(items).accept,
     values: [jsonRows(items.map((item) => item.row))],
   });
   return new Set(rows.map((row) => row.call_id));

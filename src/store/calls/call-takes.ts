@@ -22,12 +22,13 @@ import { giveBackStarts, type MovedStarts, type TakenStarts } from './unused-sta
 
 // `offset 0` makes the planner look up each call by its key. Otherwise it would read all calls,
 // because it assumes that the function returns a thousand rows.
-const takeStatement = `
-select t.*, c.last_event_sequence, c.published_event_sequence
-from take_calls($1, $2, $3, $4, $5, $6, $7, $8) t
-left join lateral (
+const withSequences = `left join lateral (
   select last_event_sequence, published_event_sequence from calls where call_id = t.call_id offset 0
 ) c on true`;
+
+const takeStatement = `
+select t.*, c.last_event_sequence, c.published_event_sequence
+from take_calls($1, $2, $3, $4, $5, $6, $7, $8) t ${withSequences}`;
 
 const isLimited = '($8::double precision > 0 or $9::integer is not null)';
 
@@ -63,10 +64,7 @@ from stored_calls left join lateral (
   select t.* from free cross join lateral
     take_calls($2 + 0 * (cardinality(ids) + locks)::integer, $3, $4, $5, $6, $7, $8, $9) t
   where locks = case when ${isLimited} then 2 else 1 end
-) t on true
-left join lateral (
-  select last_event_sequence, published_event_sequence from calls where call_id = t.call_id offset 0
-) c on true`;
+) t on true ${withSequences}`;
 
 const advanceStatement = `
 update trunk_pacing
