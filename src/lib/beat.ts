@@ -8,8 +8,8 @@ const shortestShare = 1 / 8;
 
 /**
  * Returns the pause until the next run of work that is due every `everyMs`, in whole milliseconds.
- * Runs begin at multiples of `everyMs` on this thread's monotonic clock. If the next one is too close,
- * the pause is `everyMs`, and never longer.
+ * Runs begin at multiples of `everyMs` on this thread's monotonic clock. If the next multiple is
+ * too close, the pause is `everyMs`. It is never longer.
  */
 export function untilBeat(everyMs: number, nowMs = performance.now()): number {
   const leftMs = everyMs - (nowMs % everyMs);
